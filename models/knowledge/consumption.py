@@ -40,8 +40,9 @@ class Share(NamedTuple):
 
     Attributes:
         asked: where its newest pull began.
-        next_pull: where the answer to that says to go on.
-        newest: unique keys of the messages of that answer.
+        ends: where the answers to that say to go on: one may come after it was given up
+            and asked again.
+        newest: unique keys of the messages of these answers.
         waiting: those of older answers that are not worked off.
         worked: those that it has worked off.
         life: of the broker that has told it last where it is; -1: its queue may have
@@ -51,7 +52,7 @@ class Share(NamedTuple):
     """
 
     asked: int
-    next_pull: int
+    ends: tuple[int, ...] = ()
     newest: frozenset[str] = _NO_MESSAGE
     waiting: frozenset[str] = _NO_MESSAGE
     worked: frozenset[str] = _NO_MESSAGE
@@ -70,11 +71,11 @@ class Share(NamedTuple):
         An answer that comes after the consumer's time-out is none to it.
         """
         waiting = self.waiting
-        if queue_offset == self.next_pull:
+        if queue_offset in self.ends:
             waiting |= self.newest - self.worked
         return self._replace(
             asked=queue_offset,
-            next_pull=queue_offset,
+            ends=(),
             newest=_NO_MESSAGE,
             waiting=waiting,
         )
@@ -84,7 +85,7 @@ class Share(NamedTuple):
         pulled = self.waiting | self.newest - self.worked
         return self._replace(
             asked=queue_offset,
-            next_pull=queue_offset,
+            ends=(),
             newest=_NO_MESSAGE,
             waiting=pulled,
             begun=_NOWHERE,

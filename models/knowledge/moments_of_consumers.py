@@ -26,13 +26,13 @@ class PullGoesOn(Moment):
 
     Attributes:
         queue_offset: where from.
-        expected: where its last pull began, and where the answer said to go on.
+        expected: where its last pull began, and where answers to it said to go on.
         waiting: how many messages it has pulled and not worked off.
     """
 
     queue: OneQueue
     queue_offset: int
-    expected: tuple[int, int]
+    expected: Sequence[int]
     waiting: int
 
 

@@ -148,7 +148,7 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
     share = known.shares.get(queue)
     if share is not None:
         goes_on = share.pulls(queue_offset)
-        expected = (share.asked, share.next_pull)
+        expected = (share.asked, *share.ends)
         yield PullGoesOn(*at, queue, queue_offset, expected, len(goes_on.waiting))
         known.shares[queue] = goes_on._replace(wanted=_wanted(at, queue))
         return
@@ -161,7 +161,6 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
         if possible == _NO_OFFSET and life == known.life and not was_reset:
             yield QueueBegunAnew(*at, queue, taken.told)
     known.shares[queue] = Share(
-        queue_offset,
         queue_offset,
         life=life,
         wanted=_wanted(at, queue),
@@ -208,7 +207,7 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
         there = at.known.model.queues.get(known.key_of(queue)[1:], [])
         known.owed.pulled(asked_for, there)
     known.shares[queue] = share._replace(
-        next_pull=end, newest=asked_for, life=known.life
+        ends=(*share.ends, end), newest=share.newest | asked_for, life=known.life
     )
 
 

@@ -78,21 +78,22 @@ def every_message_is_consumed(
     catalogue="I12 I16",
 )
 def a_pull_goes_on(
-    queue: OneQueue, queue_offset: int, expected: tuple[int, int]
+    queue: OneQueue, queue_offset: int, expected: Sequence[int]
 ) -> Iterator[Violation]:
     """Or where that one began: an answer may have come too late, or never.
 
     Args:
         queue: which, and whose.
         queue_offset: where it pulls from.
-        expected: where its last pull began, and where that ended.
+        expected: where its last pull began, and where answers to it ended.
 
     Source: PullRequest#nextOffset, DefaultMQPushConsumerImpl#pullMessage.
     """
     if queue_offset not in expected:
-        begun, ended = expected
+        begun, *ended = expected
+        told = [f"{one}" for one in (*ended, begun)]
         yield Violation(
-            _of(queue), f"it pulls from {queue_offset}", f"from {ended}, or {begun}"
+            _of(queue), f"it pulls from {queue_offset}", f"from {', or '.join(told)}"
         )
 
 

@@ -122,7 +122,7 @@ def test_a_pull_goes_on_at_the_end_of_the_last_or_asks_again(
 
 
 def test_a_consumer_is_given_what_its_pulls_have_brought_once() -> None:
-    share = Share(0, 2, frozenset({"new"}), frozenset({"old"}), frozenset({"done"}))
+    share = Share(0, (2,), frozenset({"new"}), frozenset({"old"}), frozenset({"done"}))
     brought = only_what_was_pulled_is_consumed.violations
     twice = nothing_is_consumed_twice.violations
 
@@ -181,13 +181,13 @@ def test_what_is_given_back_is_put_once_to_a_topic_of_its_group() -> None:
 
 
 def test_a_share_keeps_what_waits_and_forgets_an_answer_that_never_came() -> None:
-    share = Share(0, 3, frozenset("abc"), worked=frozenset("a"))
+    share = Share(0, (3,), frozenset("abc"), worked=frozenset("a"))
 
     assert share.pulls(3).waiting == {"b", "c"}
     assert share.pulls(0).waiting == frozenset()
     assert share.consumes("b").worked == {"a", "b"}
     assert share.begins_again(1) == share._replace(
-        asked=1, next_pull=1, newest=frozenset(), waiting=frozenset("bc")
+        asked=1, ends=(), newest=frozenset(), waiting=frozenset("bc")
     )
 
 
@@ -221,7 +221,7 @@ def test_only_a_broker_that_looked_knows_where_a_consumer_is(
     moments = walked.tell(PullSent(AT_C0, 3, -1), pulled(3, 0, code))
 
     assert walked.share.life == life
-    assert walked.share.next_pull == (0 if code == "SUCCESS" else 3)
+    assert walked.share.ends == ((0,) if code == "SUCCESS" else ())
     assert len(moments) == 1 + (code == "SUCCESS")
 
 
