@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from crashmq.harness.judging import (  # noqa: F401  what they declare is asked
     asked_of_answers,
+    asked_of_config_files,
     asked_of_consumers,
     asked_of_delays,
     asked_of_filters,

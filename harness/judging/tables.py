@@ -33,10 +33,7 @@ DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
 END: Final = "<!-- end -->"
 
 ASKED_ELSEWHERE: Final[Mapping[str, tuple[str, str]]] = {
-    "CFG-1": ("models/laws/config_files.py", "by `crashmq fsck` alone"),
     "CFG-2": ("models/laws/config_files.py", "by `crashmq fsck` alone"),
-    "CFG-3": ("models/laws/config_files.py", "by `crashmq fsck` alone"),
-    "CFG-4": ("models/laws/config_files.py", "by `crashmq fsck` alone"),
     "CP-10": ("models/laws/checkpoint.py", "by `crashmq fsck` alone"),
     "DET-1": ("harness/searches/soak.py", "by a soak, of two runs of one program"),
     "REC-5": ("harness/episodes/episode.py", "by an episode, once, at its end"),

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
 from crashmq.models.files.filters import (
@@ -105,6 +106,7 @@ def _text(files: Mapping[str, Bytes], path: str) -> ConfigText:
     return ConfigText(path, "torn" if data else "empty", {})
 
 
+@lru_cache(maxsize=512)
 def _rows(path: str, data: bytes) -> Mapping[str, Any] | None:
     """The table of a whole text; None if it is not whole."""
     if path == OFFSETS_PATH and read_offsets(data) is None:

@@ -1,4 +1,4 @@
-"""Laws of a broker's config files, which ``crashmq fsck`` asks."""
+"""Laws of a broker's config files, of which ``crashmq fsck`` alone asks CFG-2."""
 
 from __future__ import annotations
 

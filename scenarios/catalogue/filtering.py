@@ -51,6 +51,12 @@ LABELS = often(
     *[(Label(properties=f"a={value};b=x"), 1) for value in VALUES],
     *[(Label(properties=f"b={value};c=6"), 1) for value in VALUES[::3]],
 )
+NAME = "a-group-of-consumers-of-filters"
+GROUPS = often(
+    ("g", 9), ("h", 6), *[(NAME[:size], 1) for size in (4, 6, 8, 11, 13, 17, 21, 29)]
+)
+"""A filter's bits are those of group and topic, hashed in blocks of 16 bytes and what
+is left: with a topic of two letters some fill one or two of them."""
 FILTERED = replace(
     CALM,
     kinds=often(
@@ -82,7 +88,7 @@ FILTERED = replace(
         (DiskFault("write", "ENOSPC", path="config", written=9), 1),
         (DiskFault("sync", "EIO", path="config"), 1),
     ),
-    groups=often(("g", 3), ("h", 2)),
+    groups=GROUPS,
     expressions=EXPRESSIONS,
     schedules=often(
         (Schedule(depth=2, steps=8), 4),

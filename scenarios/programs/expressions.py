@@ -39,8 +39,20 @@ OPEN: Final = ("a >", "(a = 6", "a IN ()", "a IN (6)", "AND", "", "a ! 6")
 """What is no expression, however it is read."""
 
 
+SPECIAL: Final = (
+    *("'x' = a", "'x' <> a", "TRUE = a", "a = TRUE", "TRUE = 6", "TRUE = FALSE"),
+    *("a = b", "a <> b", "a > b", "NOT a = 6", "NOT (a = 6)", "-a < 0", "a = NULL"),
+    *("a BETWEEN -1 AND -5", "a BETWEEN 7 AND 5", "a NOT BETWEEN 7 AND 5", "a"),
+    *("NOT (b CONTAINS 'x')", "b NOT CONTAINS 'x'", "b CONTAINS ''", "6", "'x'"),
+    *("a = 6 OR b = 'x'", "b = 'x' OR a = 6", "a > 0.0", "a > 'x'", "6 = a", "a = 6.0"),
+)
+"""One of each rule that has a vector in section 7.5 of the consumer reference."""
+
+
 def drawn_expression(chance: Chance) -> str:
     """An expression, now and then one that no broker may take."""
+    if chance.one_in(4):
+        return chance.pick(SPECIAL)
     if chance.one_in(20):
         return chance.pick(OPEN)
     if chance.one_in(30):

@@ -37,8 +37,21 @@ LIGHT = "%LMQ%a"
 EARLY = Schedule("preempt", depth=1, steps=7)
 """Of two who meet the first is stopped early, until the other one has ended."""
 
+STRANGE_TOPICS = often((LIGHT, 3), ("nobody", 1), ("TBW102", 1), ("%LMQ%nobody", 1))
+STRANGE_QUEUES = often((1, 3), (8, 2), (7, 1), (-1, 1), (1000, 1))
+"""Past the queues that a topic has, of which most have eight and light ones one."""
+
 Way: TypeAlias = Literal[
-    "arrival", "look", "time", "beside", "amid", "end", "crash", "progress", "fault"
+    "arrival",
+    "look",
+    "time",
+    "beside",
+    "amid",
+    "end",
+    "crash",
+    "progress",
+    "fault",
+    "strange",
 ]
 WAYS: tuple[Way, ...] = often(
     ("arrival", 5),
@@ -50,6 +63,7 @@ WAYS: tuple[Way, ...] = often(
     ("crash", 2),
     ("progress", 5),
     ("fault", 5),
+    ("strange", 2),
 )
 BEHIND_THE_END = often((0, 12), (1, 2), (-1, 1), (3, 1))
 """How far before the queue's end a pull begins, by what is known of it."""
@@ -121,6 +135,10 @@ def hold(draft: Draft) -> None:
             at_action = chance.pick(AT_ACTIONS)
             add(During(REPUT, at_action, draft.drawn.fault()))
             add(LOOK if chance.coin() else REPUT, REPUT)
+        case "strange":
+            add(*[_strange(draft, pull) for pull in pulls])
+            _put(draft, address)
+            _deliver(draft)
 
 
 def _pull(draft: Draft, address: Address) -> PullThroughBroker:
@@ -137,6 +155,13 @@ def _pull(draft: Draft, address: Address) -> PullThroughBroker:
         suspends=chance.pick(WAITS),
         tags=chance.pick(space.pull_tags),
     )
+
+
+def _strange(draft: Draft, pull: PullThroughBroker) -> PullThroughBroker:
+    """A pull of a queue or a topic that there may not be."""
+    chance = draft.chance
+    topic = pull.topic if chance.coin() else chance.pick(STRANGE_TOPICS)
+    return replace(pull, topic=topic, queue_id=chance.pick(STRANGE_QUEUES))
 
 
 def _put(draft: Draft, address: Address, *, is_certain: bool = False) -> None:

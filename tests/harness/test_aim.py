@@ -8,7 +8,7 @@ import pytest
 
 from crashmq.harness.episodes.episode import run_program
 from crashmq.harness.mutants import aim as aiming
-from crashmq.harness.mutants.aim import NO_AIM, aim_of, in_turn
+from crashmq.harness.mutants.aim import ANY_OF, NO_AIM, aim_of, in_turn
 from crashmq.harness.mutants.hunt import Hunt, hunt, kind_of
 from crashmq.harness.mutants.mutation import Edit, Mutant
 from crashmq.harness.mutants.reach import (
@@ -21,14 +21,8 @@ from crashmq.harness.mutants.reach import (
     text_hash,
     written,
 )
-from crashmq.harness.mutants.search_slices import (
-    ANY_OF,
-    SHARES,
-    scenario_of_turn,
-)
-from crashmq.harness.mutants.search_slices import (
-    program_of as program_of_hunt,
-)
+from crashmq.harness.mutants.search_slices import SHARES, scenario_of_turn
+from crashmq.harness.mutants.search_slices import program_of as program_of_hunt
 from crashmq.harness.mutants.traced import traced
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 

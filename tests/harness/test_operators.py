@@ -13,6 +13,7 @@ from crashmq.harness.cli import main
 from crashmq.harness.mutants.edits import edited
 from crashmq.harness.mutants.hunt import Hunt, hunt
 from crashmq.harness.mutants.mutation import Edit, Mutant
+from crashmq.harness.mutants.operators.defaults import is_always_given
 from crashmq.harness.mutants.operators.domain import OPERATORS, domain
 from crashmq.harness.mutants.operators.generate import (
     Drawing,
@@ -278,7 +279,8 @@ def test_what_changes_no_code_is_passed_over() -> None:
 
     assert found
     assert all(made.place.module.endswith("abort_file") for made in found)
-    assert len(found) + told.same_code + told.same_as_another + told.not_plantable == (
+    passed = told.same_code + told.same_as_another + told.not_plantable
+    assert len(found) + passed + told.unused_default == (
         sum(made.is_meant_by("store.abort_file") for made in population())
     )
     assert all(plantable(found[:3]))
@@ -470,3 +472,14 @@ def test_the_command_searches_reports_and_says_how_to_go_on(tmp_path: Path) -> N
     again = CliRunner().invoke(main, ["report", str(out)])
     assert again.exit_code == told.exit_code
     assert "of 2 machine-made mutants" in again.stdout
+
+
+def test_a_default_that_is_always_given_is_no_mutant() -> None:
+    told = Drawing()
+
+    assert not sample(0, 10, told, only=("store.config.StoreConfig.start_window",))
+    assert told.unused_default > 0
+    assert is_always_given("StoreConfig.start_window")
+    assert not is_always_given("StoreConfig.broker_role")
+    assert not is_always_given("SUMS_MAX")
+    assert not is_always_given("NobodyMakesIt.field")

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from lies_beside import LIES_BESIDE
 from lies_of_answers import LIES_OF_ANSWERS
+from lies_of_config_files import LIES_OF_CONFIG_FILES
 from lies_of_consumers import LIES_OF_CONSUMERS
 from lies_of_files import LIES_OF_FILES
 from lies_of_lives import LIES_OF_LIVES
@@ -26,6 +27,7 @@ from crashmq.models.verdict import Outcome
 
 LIES = (
     *LIES_OF_FILES,
+    *LIES_OF_CONFIG_FILES,
     *LIES_OF_ANSWERS,
     *LIES_OF_LIVES,
     *LIES_OF_THE_MEDIUM,
@@ -38,10 +40,7 @@ TRIGGERED: dict[str, str] = json.loads(
 NOT_IN_EPISODES = {
     "CL-3": "where a filler is gone, CL-1 speaks first; it is for fsck of stores that "
     "RocketMQ wrote, whose left-over bytes CL-1 excuses",
-    "CFG-1": "judged by fsck alone; OFS-5 and OFS-6 are its like in episodes",
     "CFG-2": "judged by fsck alone; OFS-9 is its like in episodes",
-    "CFG-3": "judged by fsck alone; FLT-5 is its like in episodes",
-    "CFG-4": "judged by fsck alone; FLT-2 is its like in episodes",
     "CP-10": "judged by fsck alone, since episodes rot such bytes too",
     "DET-1": "judged over two runs, by soak and by the gate",
     "RES-1": "judged where there is a process to count handles of: on real disks",

@@ -17,6 +17,7 @@ from itertools import islice
 
 from crashmq.harness.mutants.dead_code import runs_alike
 from crashmq.harness.mutants.mutation import Edit, Mutant, MutantError, applied
+from crashmq.harness.mutants.operators.defaults import is_always_given
 from crashmq.harness.mutants.operators.domain import domain
 from crashmq.harness.mutants.operators.ordinary import ordinary
 from crashmq.harness.mutants.operators.places import Place, places
@@ -110,6 +111,7 @@ class Drawing:
 
     same_code: int = 0
     same_as_another: int = 0
+    unused_default: int = 0
     not_plantable: int = 0
 
 
@@ -140,6 +142,8 @@ def drawn(seed: int, told: Drawing, only: Sequence[str] = ()) -> Iterator[Made]:
             told.same_code += 1
         elif key in met:
             told.same_as_another += 1
+        elif made.place.is_field and is_always_given(made.place.function):
+            told.unused_default += 1
         else:
             met.add(key)
             yield made

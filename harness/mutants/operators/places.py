@@ -42,6 +42,12 @@ class Place:
     text: str
     line: int
 
+    @property
+    def is_field(self) -> bool:
+        """Whether it is a field of a class, with its default."""
+        (statement,) = ast.parse(self.text).body[:1]
+        return "." in self.function and isinstance(statement, ast.AnnAssign)
+
 
 @cache
 def places() -> tuple[Place, ...]:

@@ -1,0 +1,43 @@
+"""Config files of a broker that are not those on the disk."""
+
+from __future__ import annotations
+
+from misreporting import PUT, does, files
+
+from crashmq.models.ops import RunService, Subscribe
+from crashmq.models.program import Setup
+
+_BROKER = Setup(keeps_progress=True)
+_PUTS = does(_BROKER, PUT)
+_FILTERS = does(
+    Setup(keeps_progress=True, filters=True),
+    *(PUT, Subscribe("g", "T0", "a > 5", "SQL92")),
+    RunService("persist_consumer_filter"),
+)
+
+
+def _said(before: str, after: str) -> str:
+    """Text that lets the table of filters say something else."""
+    return (
+        "files.update({p: bytes(d).replace("
+        f"{before.encode()!r}, {after.encode()!r}) for p, d in files.items() "
+        "if 'Filter' in p})"
+    )
+
+
+def _torn(path: str) -> str:
+    """Text that leaves neither of a file and its backup whole."""
+    return (
+        f"files.update({{p: b'{{' for p in files if p.startswith({path!r})}})"
+        f" if {path!r} in files else None"
+    )
+
+
+LIES_OF_CONFIG_FILES = (
+    files("CFG-1", _torn("config/topics.json"), _PUTS),
+    files("CFG-1", _torn("config/consumerFilter.json"), _FILTERS),
+    files("CFG-3", _said('"consumerGroup":"g"', '"consumerGroup":"h"'), _FILTERS),
+    files("CFG-3", _said('"topic":"T0"', '"topic":"T1"'), _FILTERS),
+    files("CFG-4", _said('"bitNum":112', '"bitNum":120'), _FILTERS),
+    files("CFG-4", _said('"bitPos":[', '"bitPos":[1,'), _FILTERS),
+)
