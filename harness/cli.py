@@ -30,8 +30,9 @@ except KeyboardInterrupt:  # before there is anything that could be told about i
 
 _COMMANDS = {
     "check": "Run machines, cases and a small soak: the gate, without Java.",
-    "soak": "Run many seeded episodes on Spark and write a report.",
+    "soak": "Run many seeded episodes and write a report; go on with one.",
     "report": "Render the report of a soak again.",
+    "sql": "Answer a SELECT on the rows and sums of a soak.",
     "replay": "Run a case file and tell it as a timeline.",
     "shrink": "Find the smallest program that breaks the same law.",
     "explain": "Say what a law asks, why, and what it catches.",
@@ -49,7 +50,7 @@ _COMMANDS = {
 }
 
 
-_JUDGE_NOTHING = ("report", "list", "doctor")
+_JUDGE_NOTHING = ("report", "sql", "list", "doctor")
 
 
 class _Commands(click.Group):

@@ -11,6 +11,14 @@ class EnvironmentMissing(ReportError, RuntimeError):
     """Something is missing on the machine; the message says how to get it."""
 
 
+class CannotWrite(EnvironmentMissing):
+    """A shard could not be written; those that were are kept."""
+
+
+class ShardLost(EnvironmentMissing):
+    """A shard was begun again and again, and whoever did it died."""
+
+
 class BadRequest(ReportError, ValueError):
     """The request cannot be carried out here; nothing was written."""
 

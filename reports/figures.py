@@ -5,78 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from crashmq.reports.records import Declared
-
-
-@dataclass(frozen=True, slots=True)
-class ScenarioTotals:
-    """One scenario, summed up."""
-
-    scenario: str
-    episodes: int
-    passed: int
-    violated: int
-    unjudged: int
-    steps: int
-    crashes: int
-    recoveries: int
-    elapsed_us: int
-
-
-@dataclass(frozen=True, slots=True)
-class OpStatus:
-    """How often one kind of op ended in one status; "" and 0 if it never ran."""
-
-    op: str
-    status: str
-    times: int
-
-
-@dataclass(frozen=True, slots=True)
-class CrashPoint:
-    """Crashes of one kind at one kind of place; ``violated`` preceded a breach."""
-
-    action: str
-    file_kind: str
-    op: str
-    kind: str
-    survivors: str
-    recovery: str
-    crashes: int
-    violated: int
-
-
-@dataclass(frozen=True, slots=True)
-class ProbeHits:
-    """One probe in one scenario; scenario "" and zeros if it was never hit."""
-
-    probe: str
-    sentence: str
-    scenario: str
-    hits: int
-    episodes: int
-
-
-@dataclass(frozen=True, slots=True)
-class LawChecks:
-    """One law in one scenario; scenario "" and zeros if it was never checked."""
-
-    law: str
-    sentence: str
-    catalogue: str
-    scenario: str
-    checks: int
-    violations: int
-    unknown: int
-
-
-@dataclass(frozen=True, slots=True)
-class Excuse:
-    """How often a law was not asked, since one fact did not hold."""
-
-    law: str
-    fact: str
-    times: int
+from crashmq.reports.records import (
+    CrashPoint,
+    Declared,
+    ExcuseCount,
+    LawChecks,
+    OpCount,
+    ProbeHits,
+    ScenarioTotals,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +67,11 @@ class Figures:
     elapsed_s: float | None
     digest: str
     scenarios: list[ScenarioTotals]
-    ops: list[OpStatus]
+    ops: list[OpCount]
     crash_points: list[CrashPoint]
     probes: list[ProbeHits]
     laws: list[LawChecks]
-    excuses: list[Excuse]
+    excuses: list[ExcuseCount]
     findings: list[Finding]
 
     @property

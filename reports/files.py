@@ -1,16 +1,8 @@
-"""Files that are either whole or absent, and the layout of a run's directory.
-
-::
-
-    run.json                          what was asked for; written first
-    declared.json                     what could have happened
-    episodes/shard-000123.parquet     one row an episode, a file a task
-    finished.json                     how long it took; written last
-    report.html, report.md, summary.json, cases/
-    spark/                            log and scratch space of Spark
+"""Files that are either whole or absent, and the JSON of a run's directory.
 
 A file is written under a name that readers pass over, synced, and renamed: a kill or a
-power loss leaves the old file, the new one, or none.
+power loss leaves the old file, the new one, or none. ``run_dir`` says what else there
+is in the directory of a run.
 """
 
 from __future__ import annotations
@@ -23,7 +15,7 @@ from typing import Any
 from uuid import uuid4
 
 from crashmq.reports.errors import NotARun, OutputExists
-from crashmq.reports.records import Declared, Shard
+from crashmq.reports.records import Declared
 from crashmq.reports.trust import (
     Kind,
     are,
@@ -39,11 +31,11 @@ from crashmq.reports.trust import (
 
 RUN_FILE = "run.json"
 DECLARED_FILE = "declared.json"
-FINISHED_FILE = "finished.json"
-EPISODES_DIR = "episodes"
+FINISHED_FILE = "finished.json"  # of format 1
 SPARK_DIR = "spark"
-RUN_FORMAT = 1
-
+RUN_FORMAT = 2
+FORMATS = (1, RUN_FORMAT)
+_TEMPORARY = ".tmp"
 
 _NAMES = (are(is_text), "a list of texts")
 _SENTENCES = (are_by_name(is_text), "texts by name")
@@ -52,7 +44,6 @@ _COUNT = (is_count, "a count")
 _RUN: dict[str, tuple[Kind, str]] = {
     "run_id": (is_name, "a name"),
     "definition": (lambda value: isinstance(value, dict), "an object"),
-    "shards": _COUNT,
     "episodes": _COUNT,
 }
 _DEFINED = ("scenarios", "seed", "mutant")
@@ -77,14 +68,9 @@ _DECLARED: dict[str, tuple[Kind, str]] = {
 }
 
 
-def shard_name(shard: Shard) -> str:
-    """The file of one shard; its number decides it, so a repeated task replaces it."""
-    return f"shard-{shard.number:06d}.parquet"
-
-
 def temporary_beside(path: Path) -> Path:
     """A new name in the same directory that no reader of Parquet looks at."""
-    return path.with_name(f".{path.name}.{uuid4().hex}.tmp")
+    return path.with_name(f".{path.name}.{uuid4().hex}{_TEMPORARY}")
 
 
 def move_into_place(temporary: Path, path: Path) -> None:
@@ -109,7 +95,8 @@ def write_json(path: Path, value: object) -> None:
 def check_output(out: Path) -> None:
     """See that a run may be written to ``out``; touches nothing.
 
-    Spark's own directory may be there: its log outlives a start that failed.
+    Spark's own directory may be there, and what was never given its name: a start that
+    failed leaves them.
 
     Raises:
         OutputExists: ``out`` is a file, or a directory with anything else in it.
@@ -117,7 +104,9 @@ def check_output(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise OutputExists(f"{out} is a file; give --out a new directory.")
     taken = sorted(path.name for path in out.iterdir()) if out.exists() else []
-    taken = [name for name in taken if name != SPARK_DIR]
+    taken = [
+        name for name in taken if name != SPARK_DIR and not name.endswith(_TEMPORARY)
+    ]
     if taken:
         more = f" and {len(taken) - 1} more" if len(taken) > 1 else ""
         raise OutputExists(
@@ -136,25 +125,26 @@ def read_json(out: Path, name: str) -> dict[str, Any]:
 
 
 def read_run_file(out: Path) -> dict[str, Any]:
-    """``run.json``: format, run_id, definition, shards, episodes.
+    """``run.json``: format, run_id, definition, episodes.
 
     Raises:
         NotARun: there is none, or of a format this version does not know.
     """
     run = read_json(out, RUN_FILE)
-    if run.get("format") != RUN_FORMAT:
+    if run.get("format") not in FORMATS:
         raise NotARun(
-            f"{out / RUN_FILE} is of another format than {RUN_FORMAT}, which this "
-            f"version reads; report it with the version that wrote it."
+            f"{out / RUN_FILE} is of another format than {FORMATS[0]} and "
+            f"{FORMATS[1]}, which this version reads; report it with the version that "
+            f"wrote it."
         )
-    path, needed = out / RUN_FILE, ("run_id", "definition", "shards", "episodes")
+    path, needed = out / RUN_FILE, ("run_id", "definition", "episodes")
     check_fields(path, run, _RUN, needed)
     check_fields(path, run["definition"], _DEFINITION, _DEFINED, "$.definition")
     return run
 
 
 def read_elapsed_s(out: Path) -> float | None:
-    """How long the run took; None if it was cut short.
+    """How long a run of format 1 took; None if it was cut short.
 
     Raises:
         NotARun: ``finished.json`` says something else.

@@ -1,4 +1,4 @@
-"""Findings of a run: laws checked, violated or never asked, and each distinct failure.
+"""Each distinct failure of a run, by Spark.
 
 ``episodes`` has the columns of ``EpisodeRecord``. A failure is known by its signature;
 an episode without one that did not pass (its process died, or took too long) gets its
@@ -9,45 +9,6 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # the field's name for it
-
-
-def law_checks(episodes: DataFrame, declared: DataFrame) -> DataFrame:
-    """How often each law was asked, by scenario.
-
-    (law, sentence, catalogue, scenario, checks, violations, unknown); violations and
-    unknown count episodes; a law of ``declared`` (law, sentence, catalogue) that was
-    never checked: scenario "", zeros.
-    """
-    outcome = F.col("verdict.outcome")
-    return (
-        episodes.select("scenario", F.explode("verdicts").alias("verdict"))
-        .groupBy(F.col("verdict.law").alias("law"), "scenario")
-        .agg(
-            F.sum("verdict.checks").alias("checks"),
-            F.count_if(F.col("verdict.violations") > 0).alias("violations"),
-            F.count_if(outcome == "unknown").alias("unknown"),
-        )
-        .join(declared.select("law", "sentence", "catalogue"), "law", how="full")
-        .na.fill({"sentence": "", "catalogue": "", "scenario": ""})
-        .na.fill({"checks": 0, "violations": 0, "unknown": 0})
-        .select(
-            *("law", "sentence", "catalogue", "scenario"),
-            *("checks", "violations", "unknown"),
-        )
-    )
-
-
-def excuse_counts(episodes: DataFrame) -> DataFrame:
-    """How often a law was not asked, by the fact that did not hold.
-
-    (law, fact, times)
-    """
-    return (
-        episodes.select(F.explode("excuses").alias("excuse"))
-        .groupBy(F.col("excuse.law").alias("law"), F.col("excuse.fact").alias("fact"))
-        .agg(F.sum("excuse.times").alias("times"))
-        .select("law", "fact", "times")
-    )
 
 
 def findings(episodes: DataFrame) -> DataFrame:

@@ -25,8 +25,10 @@ from crashmq.reports.errors import EnvironmentMissing
 
 SUPPORTED = (17, 21, 25)
 INSTALL = "pip install 'crashmq[spark]'"
+INSTALL_LOCAL = "pip install 'crashmq[reports]'"
 
-_PACKAGES = ("pyspark", "pyarrow", "pandas", "jinja2")
+_PACKAGES = ("pyarrow", "jinja2", "duckdb")
+_SPARK_PACKAGES = ("pyspark", "pandas")
 _MODULE = "jdk.incubator.vector"
 _ASK_TIMEOUT_S = 30
 _SHIM = """#!/bin/sh
@@ -54,17 +56,24 @@ class Java:
     has_vector_module: bool
 
 
-def require_packages() -> None:
+def require_packages(*, spark: bool = True) -> None:
     """See that what this package imports is installed; imports nothing itself.
+
+    Args:
+        spark: whether Spark is needed, too; a run on this machine's processes and its
+            report need none.
 
     Raises:
         EnvironmentMissing: one is not; the message names it.
     """
-    for package in _PACKAGES:
+    for package in _PACKAGES + (_SPARK_PACKAGES if spark else ()):
         if importlib.util.find_spec(package) is None:
+            whose, install = (
+                ("Spark needs", INSTALL) if spark else ("a report needs", INSTALL_LOCAL)
+            )
             raise EnvironmentMissing(
-                f"the Spark report needs the Python package {package}, which is not "
-                f"installed; run {INSTALL}."
+                f"{whose} the Python package {package}, which is not installed; run "
+                f"{install}."
             )
 
 

@@ -21,6 +21,7 @@ _MASTER = re.compile(
     r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]"
     r"|spark://[^,/:]+:\d+(,[^,/:]+:\d+)*|yarn|k8s://.+"
 )
+ATTEMPTS = 4  # at a task on this machine, as elsewhere
 _ANSWER_TIMEOUT_S = 5.0
 _HEADER = struct.Struct(">qbi")  # frame length, type, length of the first text
 _STREAM_REQUEST, _STREAM_FAILURE = 6, 8

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  # the field's name for it
 
+from crashmq.reports.arrow import table_of
 from crashmq.reports.files import move_into_place, temporary_beside
 from crashmq.reports.mutation_records import HuntRecord, read_rows
-from crashmq.reports.shards import table_of
 
 HUNTS_DIR = "hunts"
 CANARY = "CANARY"

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from crashmq.reports.charts import Bars, Count, HeatMap, heat_map, stacked_bars
-from crashmq.reports.figures import CrashPoint, Figures, Finding
+from crashmq.reports.figures import Figures, Finding
+from crashmq.reports.records import CrashPoint
 from crashmq.reports.summary import Summary
 
 _ACTIONS = ("write", "sync", "create", "size", "make_dir", "sync_dir", "remove")
@@ -184,15 +185,14 @@ def crash_name(point: CrashPoint) -> str:
 def law_rows(figures: Figures) -> list[LawRow]:
     """Every declared or seen law by id, one cell per scenario."""
     seen = {(row.law, row.scenario): row for row in figures.laws}
-    first = {row.law: row for row in figures.laws}
-    required = figures.declared.required_laws
+    declared = figures.declared
     rows = []
-    for law in sorted(first):
+    for law in sorted({row.law for row in figures.laws}):
         cells = []
         for scenario in figures.scenario_names:
             row = seen.get((law, scenario))
             numbers = (row.checks, row.violations, row.unknown) if row else (0, 0, 0)
-            is_required = law in required.get(scenario, [])
+            is_required = law in declared.required_laws.get(scenario, [])
             cells.append(LawCell(*numbers, is_required, _state(*numbers)))
         sums = [
             sum(n)
@@ -200,7 +200,9 @@ def law_rows(figures: Figures) -> list[LawRow]:
                 *((c.checks, c.violations, c.unknown) for c in cells), strict=True
             )
         ]
-        sentence, catalogue = first[law].sentence, first[law].catalogue
+        sentence, catalogue = (
+            about.get(law, "") for about in (declared.laws, declared.catalogue)
+        )
         state = _state(*sums) if sums else "vacuous"
         rows.append(LawRow(law, sentence, catalogue, state, tuple(cells)))
     return rows
@@ -240,8 +242,9 @@ def probe_rows(figures: Figures) -> list[ProbeRow]:
         )
         hits = row.hits + (before.hits if before else 0)
         episodes = row.episodes + (before.episodes if before else 0)
-        reason = figures.declared.unreachable.get(row.probe)
-        sentence = f"{row.sentence} (unreachable: {reason})" if reason else row.sentence
+        sentence = figures.declared.probes.get(row.probe, "")
+        if reason := figures.declared.unreachable.get(row.probe):
+            sentence = f"{sentence} (unreachable: {reason})"
         rows[row.probe] = ProbeRow(row.probe, sentence, hits, episodes, needed)
     return [rows[name] for name in sorted(rows)]
 

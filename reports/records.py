@@ -1,19 +1,27 @@
-"""The row of an episode and what nests in it, as plain dataclasses.
+"""The rows of a run as plain dataclasses: one an episode, one a shard.
 
-One row per episode. Integers are 64-bit, the rest is text, so that any reader of
-Parquet understands it. Everything but ``elapsed_us`` is a function of the run's
-definition and the episode's number. A whole trace (``events``) is kept for an episode
-that did not pass and for one in a hundred others; the rest keep counts.
+Integers are 64-bit, the rest is text, so that any reader of Parquet understands it.
+Everything but ``elapsed_us`` is a function of the run's definition and the episodes'
+numbers. A whole trace (``events``) is kept for an episode that did not pass and for one
+in a hundred others; the rest keep counts. A shard's row sums its episodes up; in a
+class that is a sum, texts are what it is a sum of and integers are added, so that
+sums of shards are summed up like shards.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+
+# Shards grow with the run, so that a short one has many and a long one not too many:
+# the size of those that begin below a number of episodes, and of all others.
+_SIZES = ((2_000, 50), (20_000, 100), (200_000, 250))
+_SIZE_MAX = 1_000
 
 
 @dataclass(slots=True)
 class OpCount:
-    """How often one kind of op ended in one status."""
+    """How often one kind of op ended in one status; "" and 0 if it never ran."""
 
     op: str
     status: str
@@ -107,13 +115,112 @@ class EpisodeRecord:
     excuses: list[ExcuseCount] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Shard:
-    """A run of consecutive episodes that one task does."""
+    """Consecutive episodes that are run, and committed, together."""
 
-    number: int
     first_episode: int
     episodes: int
+
+    @property
+    def end(self) -> int:
+        """The first episode after it."""
+        return self.first_episode + self.episodes
+
+    def holds(self, other: Shard) -> bool:
+        """Whether all episodes of ``other`` are among its own."""
+        return self.first_episode <= other.first_episode and other.end <= self.end
+
+
+def shards_of(episodes: int) -> Iterator[Shard]:
+    """The shards of a run of so many episodes, in order.
+
+    Their bounds do not depend on how many there are, nor on who runs them; only the
+    last one ends where the episodes do.
+    """
+    first = 0
+    while first < episodes:
+        size = next((size for below, size in _SIZES if first < below), _SIZE_MAX)
+        yield Shard(first, min(size, episodes - first))
+        first += size
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioTotals:
+    """One scenario, summed up; unjudged is neither passed nor violated."""
+
+    scenario: str
+    episodes: int
+    passed: int
+    violated: int
+    unjudged: int
+    steps: int
+    crashes: int
+    recoveries: int
+    elapsed_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class CrashPoint:
+    """Crashes of one kind at one kind of place.
+
+    ``survivors`` are without their number; ``violated`` counts the crashes that were
+    the last one at or before the first breach of an episode.
+    """
+
+    action: str
+    file_kind: str
+    op: str
+    kind: str
+    survivors: str
+    recovery: str
+    crashes: int
+    violated: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeHits:
+    """One probe in one scenario; scenario "" and zeros if it was never hit."""
+
+    probe: str
+    scenario: str
+    hits: int
+    episodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class LawChecks:
+    """One law in one scenario; violations and unknown count episodes.
+
+    Scenario "" and zeros if it was never checked.
+    """
+
+    law: str
+    scenario: str
+    checks: int
+    violations: int
+    unknown: int
+
+
+@dataclass(slots=True)
+class ShardRecord:
+    """What commits a shard: its manifest says that its rows are there, and their sums.
+
+    ``digest`` is of what its episodes saw, in 64 hexadecimal digits: the SHA-256 of
+    each added up modulo 2**256, so that the order and the bounds do not matter.
+    """
+
+    run_id: str
+    first_episode: int
+    episodes: int
+    failed: int  # that did not pass; their rows come first
+    digest: str
+    scenarios: list[ScenarioTotals] = field(default_factory=list)
+    ops: list[OpCount] = field(default_factory=list)
+    crash_points: list[CrashPoint] = field(default_factory=list)
+    probes: list[ProbeHits] = field(default_factory=list)
+    laws: list[LawChecks] = field(default_factory=list)
+    excuses: list[ExcuseCount] = field(default_factory=list)
 
 
 @dataclass(slots=True)

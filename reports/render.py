@@ -1,8 +1,8 @@
-"""A run as a page: collect its figures, judge it, write three files beside it.
+"""A run as a page: gather its figures, judge it, write three files beside it.
 
 ``report.html`` is one file that opens offline: no script, no font, no reference.
-``report.md`` says the same in short, ``summary.json`` to programs. This is the only
-module that collects; every text of a store is escaped by the templates.
+``report.md`` says the same in short, ``summary.json`` to programs. The templates escape
+every text of a store.
 """
 
 from __future__ import annotations
@@ -11,35 +11,18 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import pyarrow as pa
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from pyspark.sql import DataFrame, SparkSession
 
-from crashmq.reports import coverage, findings
-from crashmq.reports.figures import (
-    CrashPoint,
-    Excuse,
-    Figures,
-    Finding,
-    LawChecks,
-    OpStatus,
-    ProbeHits,
-    ScenarioTotals,
-)
-from crashmq.reports.files import (
-    read_declared,
-    read_elapsed_s,
-    read_run_file,
-    write_json,
-    write_text,
-)
+from crashmq.reports.aggregates import Aggregates
+from crashmq.reports.figures import Figures, Finding
+from crashmq.reports.files import read_declared, read_run_file, write_json, write_text
 from crashmq.reports.page import page_of
-from crashmq.reports.records import Declared
-from crashmq.reports.run_store import read_run
+from crashmq.reports.records import LawChecks, OpCount, ProbeHits
+from crashmq.reports.run_dir import elapsed_of
 from crashmq.reports.summary import Summary, summarise
 
 HTML_FILE = "report.html"
@@ -47,7 +30,6 @@ MARKDOWN_FILE = "report.md"
 SUMMARY_FILE = "summary.json"
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_Row = TypeVar("_Row")
 
 
 class _Code(str):
@@ -57,20 +39,16 @@ class _Code(str):
 
 
 def render(
-    session: SparkSession, out: Path, cases: Mapping[str, str] | None = None
+    figures: Figures, out: Path, cases: Mapping[str, str] | None = None
 ) -> Summary:
     """Write the report of the run in ``out``; an older one is replaced.
 
     Args:
-        session: reads and aggregates the rows.
-        out: the directory that ``write_run`` filled.
+        figures: of that run, by ``collect_figures``.
+        out: the run's directory.
         cases: paths of saved case files by signature, for the replay commands; None
             takes those that lie in ``out/cases`` under their signature.
-
-    Raises:
-        NotARun: no run was written to ``out``.
     """
-    figures = collect_figures(session, out)
     saved = cases_in(out, figures.findings) if cases is None else cases
     summary = summarise(figures, saved)
     page = page_of(figures, summary)
@@ -81,15 +59,6 @@ def render(
     return summary
 
 
-def smallest_failures(session: SparkSession, out: Path) -> list[Finding]:
-    """One row per distinct failure, broken laws first, most frequent first.
-
-    Raises:
-        NotARun: no run was written to ``out``.
-    """
-    return _findings(read_run(session, out))
-
-
 def cases_in(out: Path, found: list[Finding]) -> dict[str, str]:
     """The case files of ``out/cases`` that are named after a signature."""
     names = {failure.signature: f"{failure.signature}.case.json" for failure in found}
@@ -97,66 +66,34 @@ def cases_in(out: Path, found: list[Finding]) -> dict[str, str]:
     return {key: str(there[name]) for key, name in names.items() if name in there}
 
 
-def collect_figures(session: SparkSession, out: Path) -> Figures:
-    """Every table of the report.
+def collect_figures(aggregates: Aggregates, out: Path) -> Figures:
+    """Every table of the report of the run in ``out``, which is summed up already.
 
     Raises:
         NotARun: no run was written to ``out``.
     """
-    run, declared = read_run_file(out), read_declared(out)
-    episodes = read_run(session, out)
+    run, declared, sums = read_run_file(out), read_declared(out), aggregates.sums()
+    ops = {row.op for row in sums["ops"]}
+    probes = {row.probe for row in sums["probes"]}
+    laws = {row.law for row in sums["laws"]}
     return Figures(
         run=run,
         declared=declared,
-        elapsed_s=read_elapsed_s(out),
-        digest=str(coverage.run_digest(episodes).collect()[0]["digest"] or ""),
-        scenarios=_rows(coverage.scenario_totals(episodes), ScenarioTotals),
-        ops=_rows(coverage.op_statuses(episodes, _ops(session, declared)), OpStatus),
-        crash_points=_rows(coverage.crash_points(episodes), CrashPoint),
-        probes=_rows(
-            coverage.probe_hits(episodes, _probes(session, declared)), ProbeHits
+        elapsed_s=elapsed_of(out),
+        digest=aggregates.digest(),
+        scenarios=sums["scenarios"],
+        ops=sums["ops"] + [OpCount(op, "", 0) for op in declared.ops if op not in ops],
+        crash_points=sums["crash_points"],
+        probes=sums["probes"]
+        + [ProbeHits(name, "", 0, 0) for name in declared.probes if name not in probes],
+        laws=sums["laws"]
+        + [LawChecks(law, "", 0, 0, 0) for law in declared.laws if law not in laws],
+        excuses=sums["excuses"],
+        findings=sorted(
+            aggregates.findings(),
+            key=lambda f: (f.outcome != "violated", -f.episodes, f.signature),
         ),
-        laws=_rows(findings.law_checks(episodes, _laws(session, declared)), LawChecks),
-        excuses=_rows(findings.excuse_counts(episodes), Excuse),
-        findings=_findings(episodes),
     )
-
-
-def _findings(episodes: DataFrame) -> list[Finding]:
-    found = _rows(findings.findings(episodes), Finding)
-    return sorted(
-        found, key=lambda f: (f.outcome != "violated", -f.episodes, f.signature)
-    )
-
-
-def _rows(frame: DataFrame, row: type[_Row]) -> list[_Row]:
-    names = [field.name for field in fields(row)]  # type: ignore[arg-type]
-    assert frame.columns == names, (frame.columns, names)
-    collected = [row(**found.asDict(recursive=True)) for found in frame.collect()]
-    return sorted(collected, key=lambda each: [str(getattr(each, n)) for n in names])
-
-
-def _ops(session: SparkSession, declared: Declared) -> DataFrame:
-    return _frame(session, {"op": declared.ops})
-
-
-def _probes(session: SparkSession, declared: Declared) -> DataFrame:
-    names = list(declared.probes)
-    sentences = [declared.probes[name] for name in names]
-    return _frame(session, {"probe": names, "sentence": sentences})
-
-
-def _laws(session: SparkSession, declared: Declared) -> DataFrame:
-    names = list(declared.laws)
-    sentences = [declared.laws[name] for name in names]
-    catalogue = [declared.catalogue.get(name, "") for name in names]
-    columns = {"law": names, "sentence": sentences, "catalogue": catalogue}
-    return _frame(session, columns)
-
-
-def _frame(session: SparkSession, columns: Mapping[str, list[str]]) -> DataFrame:
-    arrays = {name: pa.array(values, pa.string()) for name, values in columns.items()}
-    return session.createDataFrame(pa.table(arrays))
 
 
 def environments() -> tuple[Environment, Environment]:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from crashmq.reports.aggregates import row_files
 from crashmq.reports.errors import NotARun
-from crashmq.reports.files import EPISODES_DIR, read_run_file
+from crashmq.reports.files import read_run_file
 
 _PASSED = "passed"
 _COLUMNS = ["episode_id", "scenario", "outcome", "probes"]
@@ -31,7 +32,7 @@ def run_seed(out: Path) -> int:
 
 def probes_of_run(out: Path) -> Iterator[tuple[int, str, frozenset[str]]]:
     """Number, scenario and probes of each episode that passed, by number."""
-    for path in sorted((out / EPISODES_DIR).glob("*.parquet")):
+    for path in row_files(out):
         for row in pq.ParquetFile(path).read(_COLUMNS).to_pylist():
             if row["outcome"] == _PASSED:
                 hits = frozenset(hit["probe"] for hit in row["probes"])

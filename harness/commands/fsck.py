@@ -18,9 +18,10 @@ import click
 from crashmq.harness.commands import exits
 from crashmq.harness.commands.output import Progress, say, terminal_width
 from crashmq.harness.commands.store_options import places_given, store_options
-from crashmq.harness.fsck.counts import RELEASES, QueueCount, Release
+from crashmq.harness.fsck.counts import QueueCount
 from crashmq.harness.fsck.fsck import FsckReport, fsck
 from crashmq.harness.fsck.recognise import NotAStore
+from crashmq.harness.fsck.releases import RELEASES, Release
 from crashmq.harness.fsck.survey import Manner, Runner, by_processes, here
 from crashmq.harness.guards.interrupts import INTERRUPTS
 from crashmq.models.printable import printable

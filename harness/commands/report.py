@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from crashmq.harness.commands.exits import CLEAN, FINDINGS, BadInput
 from crashmq.harness.commands.output import say
-from crashmq.harness.commands.reporting import no_spark_is_told, tell, write_report
+from crashmq.harness.commands.reporting import lacking_is_told, tell, write_report
 from crashmq.harness.guards.interrupts import INTERRUPTS
 from crashmq.reports.errors import NotARun
-from crashmq.reports.files import write_json, write_text
+from crashmq.reports.files import read_declared, read_run_file, write_json, write_text
 from crashmq.reports.mutation_records import HUNTS_FILE, read_rows
 from crashmq.reports.operator_figures import (
     report_of,
@@ -27,6 +27,10 @@ from crashmq.reports.operator_records import (
     read_operator_rows,
     with_reach,
 )
+from crashmq.reports.run_dir import elapsed_of
+
+if TYPE_CHECKING:
+    from crashmq.reports.summary import Summary
 
 
 @click.command()
@@ -37,7 +41,12 @@ from crashmq.reports.operator_records import (
     metavar="OLDER",
     help="Of mutants: the directory of an older run, to say what has changed.",
 )
-def command(directory: Path, since: Path | None) -> None:
+@click.option(
+    "--master",
+    metavar="URL",
+    help="Of a soak: let Spark sum it up; without, this process does.",
+)
+def command(directory: Path, since: Path | None, master: str | None) -> None:
     """Render the report of the soak, or of the mutants, in DIR again."""
     if (directory / ASKED_FILE).exists():
         _report_operators(directory)
@@ -45,23 +54,31 @@ def command(directory: Path, since: Path | None) -> None:
         _report_campaign(directory, since)
     if since:
         raise click.UsageError("--since is for reports of `crashmq mutants --out`.")
-    with no_spark_is_told():
-        from crashmq.reports.files import read_declared, read_elapsed_s, read_run_file
-
-        # Before Spark is started, which takes seconds.
+    with lacking_is_told(spark=master is not None):
+        # Before anything is summed up, which takes its time.
         read_run_file(directory)
         read_declared(directory)
-        read_elapsed_s(directory)
-        from crashmq.reports.spark import open_session
-
-        session = open_session(None, directory)
-        INTERRUPTS.rearm()
-        try:
-            summary, cases = write_report(session, directory)
-        finally:
-            session.stop()
+        elapsed_of(directory)
+        summary, cases = _report_run(directory, master)
     tell(summary, directory, cases)
     raise SystemExit(summary.exit_code)
+
+
+def _report_run(directory: Path, master: str | None) -> tuple[Summary, dict[str, str]]:
+    """Sum a soak up, here or by Spark, and write its report."""
+    if master is None:
+        from crashmq.reports.aggregates import LocalAggregates
+
+        return write_report(LocalAggregates(directory), directory)
+    from crashmq.reports.spark import open_session
+    from crashmq.reports.spark_aggregates import SparkAggregates
+
+    session = open_session(master, directory)
+    INTERRUPTS.rearm()
+    try:
+        return write_report(SparkAggregates(session, directory), directory)
+    finally:
+        session.stop()
 
 
 def _report_operators(directory: Path) -> NoReturn:
@@ -82,7 +99,7 @@ def _report_operators(directory: Path) -> NoReturn:
 
 def _report_campaign(directory: Path, since: Path | None) -> NoReturn:
     """Draw what ``crashmq mutants --out`` kept; the exit code is the campaign's."""
-    with no_spark_is_told():
+    with lacking_is_told(spark=True):
         read_rows(directory)
         if since:
             read_rows(since)

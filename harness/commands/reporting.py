@@ -31,10 +31,14 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @contextmanager
-def no_spark_is_told() -> Iterator[None]:
-    """Run with Spark; without it, or with a bad request, say so in one sentence."""
+def lacking_is_told(*, spark: bool) -> Iterator[None]:
+    """Say in one sentence what is missing here, or what is wrong with a request.
+
+    Args:
+        spark: whether Spark is needed as well as what reports are made with.
+    """
     try:
-        require_packages()
+        require_packages(spark=spark)
         yield
     except EnvironmentMissing as error:
         raise EnvironmentLacking(str(error)) from None
@@ -42,24 +46,25 @@ def no_spark_is_told() -> Iterator[None]:
         raise BadInput(str(error)) from None
 
 
-def write_report(session: Any, out: Path) -> tuple[Summary, dict[str, str]]:
+def write_report(aggregates: Any, out: Path) -> tuple[Summary, dict[str, str]]:
     """Write a case file for each failure, then the report that names them.
 
     Args:
-        session: of Spark, which only ``reports`` knows.
+        aggregates: the run summed up, which only ``reports`` knows.
         out: the run's directory.
 
     Returns:
         The summary, and the paths of the case files by signature.
     """
-    from crashmq.reports.render import render, smallest_failures
+    from crashmq.reports.render import collect_figures, render
 
+    figures = collect_figures(aggregates, out)
     cases = {}
     with writing():
-        for found in smallest_failures(session, out):
+        for found in figures.findings:
             if found.program:
                 cases[found.signature] = str(_save_case(found, out / CASES_DIR))
-    return render(session, out, cases), cases
+        return render(figures, out, cases), cases
 
 
 def tell(summary: Summary, out: Path, cases: dict[str, str]) -> None:

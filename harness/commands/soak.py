@@ -1,11 +1,18 @@
-"""``crashmq soak``: many seeded episodes on Spark, judged, counted and reported."""
+"""``crashmq soak``: many seeded episodes, judged, counted and reported."""
 
 from __future__ import annotations
 
+import re
 import shlex
-from dataclasses import dataclass
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,11 +22,62 @@ from crashmq.harness.commands.arguments import (
     scenarios_named,
     subject_at,
     subject_option,
+    writing,
 )
 from crashmq.harness.commands.output import Progress, say
-from crashmq.harness.commands.reporting import no_spark_is_told, tell, write_report
+from crashmq.harness.commands.reporting import lacking_is_told, tell, write_report
 from crashmq.harness.guards.interrupts import INTERRUPTS
-from crashmq.harness.searches.soak import SoakTask, declared, shards_for
+from crashmq.harness.searches.soak import SoakTask, declared
+from crashmq.reports.masters import ATTEMPTS
+from crashmq.reports.run_dir import (
+    DONE,
+    TIME_WAS_UP,
+    Session,
+    begin_run,
+    check_run,
+    end_early,
+    missing,
+    new_session,
+    write_session,
+)
+
+if TYPE_CHECKING:
+    from crashmq.reports.shards import RunProgress
+
+NIGHTLY = "nightly"
+_ENDLESS = 10**9  # episodes, where time alone bounds a run
+_NOTED_EVERY_S = 5.0
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)([smh])")
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
+def _seconds(_: click.Context, __: click.Parameter, typed: str | None) -> float | None:
+    """Seconds of ``90s``, ``45m``, ``6h``."""
+    if typed is None:
+        return None
+    found = _DURATION.fullmatch(typed)
+    if found is None or float(found[1]) == 0:
+        raise click.BadParameter(f"{typed!r} is no time like 90s, 45m or 6h.")
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def _seed(_: click.Context, __: click.Parameter, typed: str) -> int | str:
+    """A number from 0 on, or ``nightly``."""
+    if typed == NIGHTLY:
+        return typed
+    if not re.fullmatch(r"\d{1,19}", typed):
+        raise click.BadParameter(f"{typed!r} is no number from 0 on, nor {NIGHTLY}.")
+    return int(typed)
+
+
+def _place(_: click.Context, __: click.Parameter, typed: str) -> Path:
+    """A path; a place elsewhere is refused, or it would be a directory here."""
+    if where := re.match(r"([a-z0-9]+)://", typed):
+        raise click.BadParameter(
+            f"{typed!r}: {where[1]}:// is not written to yet; give a directory that "
+            f"all executors share."
+        )
+    return Path(typed)
 
 
 @click.command()
@@ -27,19 +85,29 @@ from crashmq.harness.searches.soak import SoakTask, declared, shards_for
 @click.option(
     "--episodes",
     type=click.IntRange(min=1),
-    required=True,
     metavar="N",
     help="Episodes in all; episode n is scenario n modulo their number.",
 )
 @click.option(
+    "--time",
+    "time_s",
+    callback=_seconds,
+    metavar="TIME",
+    help="Begin nothing after 90s, 45m or 6h; with or without --episodes.",
+)
+@click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=click.Path(),
+    callback=_place,
     required=True,
     metavar="DIR",
-    help="A new directory for rows, report and case files.",
+    help="A new directory for rows, report and case files, or one to go on with.",
 )
 @click.option(
     "--master", metavar="URL", help="Spark's master; by default this machine."
+)
+@click.option(
+    "--local", is_flag=True, help="On processes of this machine, without Spark or Java."
 )
 @click.option(
     "--workers",
@@ -49,10 +117,17 @@ from crashmq.harness.searches.soak import SoakTask, declared, shards_for
 )
 @click.option(
     "--seed",
-    type=click.IntRange(min=0),
-    default=0,
+    callback=_seed,
+    default="0",
     show_default=True,
-    help="With an episode's number it decides its program.",
+    metavar="N|nightly",
+    help="With an episode's number it decides its program; a new one each night.",
+)
+@click.option(
+    "--night",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DATE",
+    help="With --seed nightly: the night's date; by default today's, UTC.",
 )
 @click.option(
     "--explore",
@@ -69,7 +144,10 @@ from crashmq.harness.searches.soak import SoakTask, declared, shards_for
     help="Check classes for the invariants that they list, as the gate does.",
 )
 def command(**typed: Any) -> None:
-    """Run many episodes of SCENARIO... on Spark and write a report to DIR."""
+    """Run many episodes of SCENARIO... and write a report to DIR.
+
+    The same command again goes on with what is there, and makes it longer.
+    """
     _soak(_Typed(**typed))
 
 
@@ -78,15 +156,38 @@ class _Typed:
     """What was typed, by the names above."""
 
     scenario: tuple[str, ...]
-    episodes: int
+    episodes: int | None
+    time_s: float | None
     out: Path
     master: str | None
+    local: bool
     workers: int | None
-    seed: int
+    seed: int | str
+    night: datetime | None
     explore: int
     mutant: str | None
     subject: str
     invariants: bool
+
+
+def _checked(typed: _Typed) -> _Typed:
+    """What was typed, its night told as a seed; complains about what contradicts."""
+    if typed.master and (typed.workers or typed.local):
+        other = "--workers" if typed.workers else "--local"
+        raise click.UsageError(f"{other} is for this machine; leave it or --master.")
+    if typed.episodes is None and typed.time_s is None:
+        raise click.UsageError("say how long: --episodes N, --time 6h, or both.")
+    if typed.seed != NIGHTLY:
+        if typed.night:
+            raise click.UsageError(f"--night is for --seed {NIGHTLY}.")
+        return typed
+    night = typed.night.date() if typed.night else datetime.now(UTC).date()
+    return replace(typed, seed=seed_of(night), night=datetime.combine(night, time()))
+
+
+def seed_of(night: date) -> int:
+    """The seed of a night, by whose digits one sees which it was."""
+    return int(f"{night:%Y%m%d}")
 
 
 def _task(typed: _Typed) -> SoakTask:
@@ -97,63 +198,140 @@ def _task(typed: _Typed) -> SoakTask:
     can_it(store, names)
     if store and typed.explore:
         raise click.UsageError("--explore is for our engine; leave it or --subject.")
-    task = SoakTask.define(
-        names,
-        typed.seed,
-        typed.episodes,
-        bug,
-        typed.explore,
-        invariants=typed.invariants,
-    )
+    seed = int(typed.seed)
+    task = SoakTask.define(names, seed, bug, typed.explore, invariants=typed.invariants)
     return task.judging(store.name if store else "")
 
 
 def _soak(typed: _Typed) -> None:
-    master, workers, out = typed.master, typed.workers, typed.out
-    episodes = typed.episodes
-    if master and workers:
-        raise click.UsageError("--workers is for this machine; leave it or --master.")
-    task = _task(typed)
-    with no_spark_is_told():
-        from crashmq.reports.files import check_output
-
-        check_output(out)
-        from crashmq.reports.run_store import RunProgress, write_run
-        from crashmq.reports.spark import open_session
-
-        session = open_session(f"local[{workers}]" if workers else master, out)
-        INTERRUPTS.rearm()
-        try:
-            shards = shards_for(episodes, session.sparkContext.defaultParallelism)
-            with Progress("soak") as progress:
-
-                def tell_progress(run: RunProgress) -> None:
-                    rate = run.episodes_done / max(run.elapsed_s, 0.001)
-                    detail = f"{run.violations:,} violated, {rate:,.0f}/s"
-                    progress.update(run.episodes_done, run.episodes, detail)
-
-                try:
-                    write_run(
-                        session,
-                        task,
-                        shards,
-                        out,
-                        tell_progress,
-                        declared=declared(task.scenarios),
-                    )
-                except KeyboardInterrupt:
-                    say(_kept(out), err=True)
-                    raise
-            summary, cases = write_report(session, out)
-        finally:
-            session.stop()
+    typed = _checked(typed)
+    task, out = _task(typed), typed.out
+    if typed.night:
+        out = out / f"{typed.night:%Y-%m-%d}-{task.run_id}"
+    with lacking_is_told(spark=not typed.local):
+        check_run(out, task.run_id, task.definition)
+        with _engine(typed, out) as engine:
+            _run(typed, task, out, engine)
+            summary, cases = write_report(engine.summed(out), out)
     tell(summary, out, cases)
     raise SystemExit(summary.exit_code)
+
+
+@dataclass(frozen=True, slots=True)
+class _Engine:
+    """Who runs shards, and who sums them up."""
+
+    run: Callable[..., None]
+    summed: Callable[[Path], Any]
+
+
+@contextmanager
+def _engine(typed: _Typed, out: Path) -> Iterator[_Engine]:
+    """Processes of this machine, or Spark, which is stopped at the end."""
+    if typed.local:
+        from crashmq.harness.searches.shards_here import run_here
+        from crashmq.reports.aggregates import LocalAggregates
+
+        yield _Engine(partial(run_here, workers=typed.workers), LocalAggregates)
+        return
+    from crashmq.reports.run_store import run_on_spark
+    from crashmq.reports.spark import open_session
+    from crashmq.reports.spark_aggregates import SparkAggregates
+
+    here = f"local[{typed.workers},{ATTEMPTS}]" if typed.workers else None
+    with writing():
+        session = open_session(here or typed.master, out)
+    INTERRUPTS.rearm()
+    try:
+        yield _Engine(partial(run_on_spark, session), partial(SparkAggregates, session))
+    finally:
+        session.stop()
+
+
+def _run(typed: _Typed, task: SoakTask, out: Path, engine: _Engine) -> None:
+    """Run what is missing, and keep saying how far it is."""
+    wanted = typed.episodes or _ENDLESS
+    with writing():
+        there = begin_run(
+            out,
+            task.run_id,
+            task.definition,
+            typed.episodes or 0,
+            declared(task.scenarios),
+        )
+        note = _noting(new_session(out))
+    if there:
+        say(
+            f"soak: goes on with run {task.run_id} in {out}: {_of(there, typed)}",
+            err=True,
+        )
+    last, noted = 0.0, 0.0
+    with Progress("soak") as progress:
+
+        def tell_progress(run: RunProgress) -> None:
+            nonlocal last, noted
+            last = run.elapsed_s
+            if last - noted >= _NOTED_EVERY_S:
+                noted = last
+                note(last, "")
+            progress.update(
+                there + run.episodes, typed.episodes, _detail(run, there, typed)
+            )
+
+        try:
+            engine.run(task, out, wanted, tell_progress, time_s=typed.time_s)
+        except KeyboardInterrupt:
+            say(_kept(out), err=True)
+            raise
+    is_over = next(missing(out, wanted), None) is None
+    if not is_over:
+        with writing():
+            end_early(out)
+    note(last, DONE if is_over else TIME_WAS_UP)
+
+
+def _noting(path: Path) -> Callable[[float, str], None]:
+    """What keeps how a session goes in its file."""
+    began = datetime.now(UTC).isoformat(timespec="seconds")
+    command = shlex.join(["crashmq", *sys.argv[1:]])
+    session = Session(began, socket.gethostname(), command)
+
+    def note(elapsed_s: float, ended: str) -> None:
+        elapsed_s = round(elapsed_s, 3)
+        with suppress(OSError):  # shards say what is wrong with the disk
+            write_session(path, replace(session, elapsed_s=elapsed_s, ended=ended))
+
+    note(0.0, "")
+    return note
+
+
+def _detail(run: RunProgress, there: int, typed: _Typed) -> str:
+    """Violations, speed, and how long it will take yet."""
+    rate = run.episodes / max(run.elapsed_s, 0.001)
+    detail = f"{run.violated:,} violated, {rate:,.0f}/s"
+    left = []
+    if typed.episodes and rate:
+        left.append((typed.episodes - there - run.episodes) / rate)
+    if typed.time_s is not None:
+        left.append(typed.time_s - run.elapsed_s)
+    return f"{detail}, {_duration(max(0.0, min(left)))} left" if left else detail
+
+
+def _duration(seconds: float) -> str:
+    for size, unit in ((3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _of(there: int, typed: _Typed) -> str:
+    of = f" of {typed.episodes:,}" if typed.episodes else ""
+    return f"{there:,}{of} episodes are there"
 
 
 def _kept(out: Path) -> str:
     """What an interrupt leaves of a run, and how to read it."""
     return (
-        f"soak: stopped; the shards that were done lie in {out}. "
-        f"`crashmq report {shlex.quote(str(out))}` tells what they found."
+        f"soak: stopped; the shards that were done lie in {out}. The same command goes "
+        f"on with them; `crashmq report {shlex.quote(str(out))}` tells what they found."
     )

@@ -15,17 +15,18 @@ Source: CommitLog#recoverNormally, #recoverAbnormally, ConsumeQueue#recover,
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, Literal, TypeAlias
 
 from crashmq.harness.fsck.next_start import (
     cut_by_rocketmq,
     end_after_start,
     is_refused_by_rocketmq,
     replayed_from,
+    strangers_at,
 )
+from crashmq.harness.fsck.releases import Release, release_of
 from crashmq.models.files.log import LogImage, QueueKey
 from crashmq.models.files.presumed import PresumedLog
 from crashmq.models.files.queue import UNIT_SIZE, QueueImage, Unit
@@ -33,9 +34,6 @@ from crashmq.models.files.record import Record, as_listed
 from crashmq.models.files.store_image import ROCKSDB_PATH, StoreImage
 from crashmq.models.laws.judged import Judged, was_cut_here
 
-Release: TypeAlias = Literal["4.9", "5.1", "5.4"]
-"""The first of the releases that share a rule of what is dispatched at a start."""
-RELEASES: Final[tuple[Release, ...]] = ("4.9", "5.1", "5.4")
 _RECOVERED_FILES = 3
 _LIGHT_PREFIX = "%LMQ%"
 _BATCH_DIR = "batchconsumequeue/"
@@ -122,9 +120,9 @@ def counts_of(
     """Count the messages of an image, presumed deletions taken away."""
     image, log = judged.image, judged.image.commit_log
     known = release or release_of(image)
-    records = _alive(image)
+    records = _alive(image, known)
     beyond = _beyond(image, records)
-    refuses = is_refused_by_rocketmq(image)
+    refuses = is_refused_by_rocketmq(image, known)
     gone = {} if refuses else _lost_by_rocketmq(image, records, beyond, known)
     our_end = end_after_start(image) if is_ours else None
     queues = []
@@ -155,25 +153,14 @@ def counts_of(
     return Counts(counted, known, refuses, is_ours and our_end is None, is_ours)
 
 
-def release_of(image: StoreImage) -> Release:
-    """The releases whose traces the files bear; of none, those of 5.1 to 5.3."""
-    raw = bytes(image.files.get("checkpoint", b"")[24:48])
-    if any(raw[16:]):
-        return "5.4"
-    entries = {(e.key_hash, e.phy_offset) for *_, e in image.index().entries}
-    if entries and not image.tag_keys.isdisjoint(entries):
-        return "5.4"
-    return "5.1"
-
-
-def _alive(image: StoreImage) -> dict[QueueKey, list[Record]]:
+def _alive(image: StoreImage, release: Release) -> dict[QueueKey, list[Record]]:
     """The chain's records by queue; of RocksDB's and batch queues those of the log."""
     log = image.commit_log
     if ROCKSDB_PATH in image.files and isinstance(log, PresumedLog):
         return log.as_found
     batched = _batched(image)
     if image.abort and isinstance(log, PresumedLog):
-        return _with_replayed(image, log)
+        return _with_replayed(image, log, release)
     if not batched:
         return log.indexed_records
     found = {
@@ -185,12 +172,14 @@ def _alive(image: StoreImage) -> dict[QueueKey, list[Record]]:
     return found
 
 
-def _with_replayed(image: StoreImage, log: PresumedLog) -> dict[QueueKey, list[Record]]:
+def _with_replayed(
+    image: StoreImage, log: PresumedLog, release: Release
+) -> dict[QueueKey, list[Record]]:
     """Also the topics without a folder of which a crash may have come before any unit.
 
     A deleted topic looks the same; but the next start lists what it replays of both.
     """
-    first = replayed_from(image)
+    first = replayed_from(image, release)
     found = dict(log.indexed_records)
     for key, records in log.as_found.items():
         replayed = [record for record in records if record.phy_offset >= first]
@@ -305,35 +294,94 @@ def _lost_by_rocketmq(
     """How many whole messages of each queue nobody can pull after its start."""
     if ROCKSDB_PATH in image.files:
         return {}  # its queues are built again from the log
-    cut = cut_by_rocketmq(image).phy_offset
+    cut = cut_by_rocketmq(image, release).phy_offset
     left = {
         queue.key: _units_left(queue, live, cut) for queue, live in image.live_units
     }
-    highest = max([_max_phy(units) for units in left.values()], default=0)
+    highest = max([_max_phy(units) for units in left.values() if units], default=-1)
     if image.abort:
-        dispatched_from = replayed_from(image)
+        dispatched_from = replayed_from(image, release)
     elif release == "5.1":
         dispatched_from = cut
+    elif release == "5.4":
+        dispatched_from = highest + 1  # the record that begins there is left out
     else:
-        dispatched_from = highest
+        dispatched_from = max(0, highest)
+    strangers = _strangers(image.commit_log)
     lost: dict[QueueKey, int] = {}
     batched = _batched(image)
     for key in {*chain, *beyond}:
         if key[0] in batched:
             continue  # it has units of another kind
+        held = [*chain.get(key, ()), *beyond.get(key, ())]
         units = left.get(key, ())
-        served = {(u.queue_offset, u.phy_offset, u.size) for u in units}
-        appended_from = max(dispatched_from, _max_phy(units))
-
-        def is_gone(record: Record) -> bool:
-            place = record.queue_offset, record.phy_offset, record.size
-            is_listed = place in served or record.phy_offset >= appended_from  # noqa: B023
-            return record.phy_offset >= cut or not is_listed
-
-        held = (*chain.get(key, ()), *beyond.get(key, ()))
+        is_gone = _is_gone(units, dispatched_from, cut)
+        if key in strangers or not image.commit_log.runs:
+            read = [(record.phy_offset, record) for record in held]
+            read += strangers.get(key, [])
+            dispatched = [of for at, of in sorted(read) if dispatched_from <= at < cut]
+            is_gone = _is_not_in(_served(units, dispatched), cut)
         if gone := image.commit_log.those(held, is_gone):
             lost[key] = image.commit_log.count(gone)
     return lost
+
+
+def _is_gone(
+    units: tuple[Unit, ...], dispatched_from: int, cut: int
+) -> Callable[[Record], bool]:
+    """Whether a record is served neither by a unit nor once it is dispatched."""
+    served = {(unit.queue_offset, unit.phy_offset, unit.size) for unit in units}
+    appended_from = max(dispatched_from, _max_phy(units))
+
+    def is_gone(record: Record) -> bool:
+        is_listed = _place(record) in served or record.phy_offset >= appended_from
+        return record.phy_offset >= cut or not is_listed
+
+    return is_gone
+
+
+def _is_not_in(served: set[tuple[int, int, int]], cut: int) -> Callable[[Record], bool]:
+    return lambda record: record.phy_offset >= cut or _place(record) not in served
+
+
+def _place(record: Record) -> tuple[int, int, int]:
+    return record.queue_offset, record.phy_offset, record.size
+
+
+def _served(
+    units: tuple[Unit, ...], records: Iterable[Record]
+) -> set[tuple[int, int, int]]:
+    """Number, phy_offset and size of a queue's units, once records were dispatched.
+
+    One that ends before the newest unit's record, or has a number that is taken, is
+    passed over; any other one gets the next number, whatever its own.
+
+    Source: ConsumeQueue#putMessagePositionInfo.
+    """
+    served = {(unit.queue_offset, unit.phy_offset, unit.size) for unit in units}
+    end = units[-1].queue_offset + 1 if units else -1
+    newest = _max_phy(units)
+    for record in records:
+        if record.end <= newest or 0 < record.queue_offset < end:
+            continue
+        end = record.queue_offset if end < 0 else end
+        served.add((end, record.phy_offset, record.size))
+        end, newest = end + 1, record.end
+    return served
+
+
+def _strangers(log: LogImage) -> dict[QueueKey, list[tuple[int, Record]]]:
+    """Records that lie where others belong, each with the phy_offset it lies at.
+
+    RocketMQ dispatches them by the place that they say themselves.
+    """
+    found: dict[QueueKey, list[tuple[int, Record]]] = {}
+    for stop in log.breaks:
+        for at, record in strangers_at(log, stop).records:
+            if record.is_indexed:
+                key = record.topic, record.queue_id
+                found.setdefault(key, []).append((at, record))
+    return found
 
 
 def _max_phy(units: tuple[Unit, ...]) -> int:

@@ -33,7 +33,7 @@ from crashmq.harness.fsck.config_notes import (
     config_next_start,
     config_summary,
 )
-from crashmq.harness.fsck.counts import Counts, Release, counts_of
+from crashmq.harness.fsck.counts import Counts, counts_of
 from crashmq.harness.fsck.findings import (
     Finding,
     findings,
@@ -44,6 +44,7 @@ from crashmq.harness.fsck.findings import (
 from crashmq.harness.fsck.next_start import next_start, some_of
 from crashmq.harness.fsck.notes import notes_on
 from crashmq.harness.fsck.places import Places
+from crashmq.harness.fsck.releases import Release
 from crashmq.harness.fsck.store_files import Found, NotAStore, find_files, without_index
 from crashmq.harness.fsck.survey import Manner, survey
 from crashmq.models.files.left_out import NOTHING, LeftOut
@@ -218,7 +219,7 @@ def _report(
     violations = (*unread(found), *other_sizes(image, places), *findings(judged, tell))
     failed: list[Finding] = []
     notes = _tried("notes", failed, lambda: notes_on(judged))
-    starts = _tried("next start", failed, lambda: next_start(image))
+    starts = _tried("next start", failed, lambda: next_start(image, release))
     rows = _tried("next start", failed, lambda: config_next_start(image))
     if written_on:
         text = "RocketMQ has written on since crashmq's durable mark: it is not asked."

@@ -8,11 +8,15 @@ broken copies and held against this: ``docs/fsck.md`` says how well it agrees.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import NamedTuple
 
+from crashmq.harness.fsck.releases import Release, release_of
 from crashmq.models.files.log import LogFile, LogImage, LogStop
 from crashmq.models.files.queue import UNIT_SIZE, QueueFile
+from crashmq.models.files.record import MAGIC_BLANK, BadRecord, Record, parse_record
 from crashmq.models.files.sparse import written_size
 from crashmq.models.files.store_image import StoreImage
 from crashmq.models.laws.checkpoint import changed_files
@@ -24,18 +28,19 @@ _SAFETY_MS = 3000
 _PASSED_OVER = (
     *("phy_offset", "store_timestamp", "properties", "filler", "missing_file"),
 )
+_HEAD = struct.Struct(">iI")
 _NAMED_MAX = 3
 _SENTENCES_MAX = 20
 
 
-def next_start(image: StoreImage) -> Iterator[str]:
+def next_start(image: StoreImage, release: Release | None = None) -> Iterator[str]:
     """What it would refuse, pass over, cut, remove or dispatch, a sentence each."""
-    is_ours = image.checkpoint.mark is not None
-    refused = [*(_refusals_of_ours(image) if is_ours else _refusals(image))]
+    is_ours, known = image.checkpoint.mark is not None, release or release_of(image)
+    refused = [*(_refusals_of_ours(image) if is_ours else _refusals(image, known))]
     yield from some_of(refused, "such refusals")
     if not refused:
-        cut = image.commit_log.stop if is_ours else cut_by_rocketmq(image)
-        yield from _changes(image, cut)
+        cut = image.commit_log.stop if is_ours else cut_by_rocketmq(image, known)
+        yield from _changes(image, cut, known)
 
 
 def some_of(sentences: Iterable[str], others: str) -> Iterator[str]:
@@ -48,35 +53,41 @@ def some_of(sentences: Iterable[str], others: str) -> Iterator[str]:
 
 def end_after_start(image: StoreImage) -> int | None:
     """Where the log would end then, a phy_offset; None if the start is refused."""
-    is_ours = image.checkpoint.mark is not None
-    refused = _refusals_of_ours(image) if is_ours else _refusals(image)
+    is_ours, release = image.checkpoint.mark is not None, release_of(image)
+    refused = _refusals_of_ours(image) if is_ours else _refusals(image, release)
     if next(refused, None) is not None:
         return None
-    return (image.commit_log.stop if is_ours else cut_by_rocketmq(image)).phy_offset
+    if is_ours:
+        return image.commit_log.stop.phy_offset
+    return cut_by_rocketmq(image, release).phy_offset
 
 
-def is_refused_by_rocketmq(image: StoreImage) -> bool:
+def is_refused_by_rocketmq(image: StoreImage, release: Release) -> bool:
     """Whether RocketMQ does not start there."""
-    return next(_refusals(image), None) is not None
+    return next(_refusals(image, release), None) is not None
 
 
-def _refusals(image: StoreImage) -> Iterator[str]:
-    """MappedFileQueue#load: by length and name; an empty last file is removed."""
+def _refusals(image: StoreImage, release: Release) -> Iterator[str]:
+    """MappedFileQueue#load: by length and name.
+
+    An empty last file is removed, but refused by 4.9.
+    """
     log = image.commit_log
-    yield from _of_another_length(log.files, log.file_size)
+    takes_empty = release != "4.9"
+    yield from _of_another_length(log.files, log.file_size, takes_empty=takes_empty)
     for queue in image.consume_queues:
         whole = image.queue_file_size - image.queue_file_size % UNIT_SIZE
-        yield from _of_another_length(queue.files, whole)
+        yield from _of_another_length(queue.files, whole, takes_empty=takes_empty)
     for path in (*log.odd_paths, *image.odd_queue_paths):
         if not path.rpartition("/")[2].isdecimal():
             yield f"refuses: {path} is not named by an offset."
 
 
 def _of_another_length(
-    files: Sequence[LogFile] | Sequence[QueueFile], size: int
+    files: Sequence[LogFile] | Sequence[QueueFile], size: int, *, takes_empty: bool
 ) -> Iterator[str]:
     for file in files:
-        is_empty_last = not file.data and file is files[-1]
+        is_empty_last = takes_empty and not file.data and file is files[-1]
         if len(file.data) != size and not is_empty_last:
             yield f"refuses: {file.path} has {len(file.data)} bytes, not {size}."
 
@@ -109,13 +120,16 @@ def _refusals_of_ours(image: StoreImage) -> Iterator[str]:
             yield f"refuses: {path} has other bytes than were made durable."
 
 
-def cut_by_rocketmq(image: StoreImage) -> LogStop:
+def cut_by_rocketmq(image: StoreImage, release: Release) -> LogStop:
     """Where it would find the log's end."""
     log = image.commit_log
-    first = replayed_from(image)
-    seen = [stop for stop in log.breaks if _is_seen(stop, first)]
-    if seen:
-        return seen[0]
+    first = replayed_from(image, release)
+    for stop in log.breaks:
+        if _is_seen(stop, first):
+            return stop
+        behind = strangers_at(log, stop).stop
+        if behind is not None and behind.phy_offset >= first:
+            return behind
     records = (*log.records, *log.records_beyond)
     if not log.breaks or not records:
         return log.stop
@@ -125,6 +139,42 @@ def cut_by_rocketmq(image: StoreImage) -> LogStop:
     return LogStop("zeros", path, at, end, "never written")
 
 
+class Strangers(NamedTuple):
+    """Records that lie where others belong: RocketMQ's recovery asks for no place.
+
+    Attributes:
+        records: each with the phy_offset that it lies at.
+        stop: where they end, unless a BLANK closes their file; None: it does, or there
+            are none.
+    """
+
+    records: tuple[tuple[int, Record], ...] = ()
+    stop: LogStop | None = None
+
+
+def strangers_at(log: LogImage, stop: LogStop) -> Strangers:
+    """The run of such records that begins at a break of the log."""
+    if stop.kind != "phy_offset":
+        return Strangers()
+    file = next(one for one in log.files if one.path == stop.path)
+    found: list[tuple[int, Record]] = []
+    at = stop.position
+    while at < file.limit:
+        try:
+            record = parse_record(file.data, at, file.limit, None, takes_nul=True)
+        except BadRecord as flaw:
+            size, magic = _HEAD.unpack(bytes(file.data[at : at + 8]).ljust(8, b"\0"))
+            if magic == MAGIC_BLANK and at + size == file.limit:
+                return Strangers(tuple(found))
+            place = (flaw.kind, file.path, at, file.base + at)
+            return Strangers(tuple(found), LogStop(*place, flaw.seen))
+        if record.phy_offset == file.base + at:
+            break
+        found.append((file.base + at, record))
+        at += record.size
+    return Strangers(tuple(found))
+
+
 def _is_seen(stop: LogStop, first: int) -> bool:
     # Without forceVerifyPropCRC, which is off by default, it proves bodies alone.
     is_looked_at = not stop.seen.startswith("property CRC")
@@ -132,15 +182,20 @@ def _is_seen(stop: LogStop, first: int) -> bool:
     return stop.phy_offset >= first and is_looked_at
 
 
-def replayed_from(image: StoreImage) -> int:
+def replayed_from(image: StoreImage, release: Release) -> int:
     """The base of the first file whose records it reads.
 
     Source: CommitLog#recoverNormally, the last three files; #recoverAbnormally, the
-    newest whose first record is older than the checkpoint by three seconds.
+    newest whose first record is older than the checkpoint by three seconds. As of 5.4
+    ConsumeQueueStore#isMappedFileMatchedRecover: the newest whose first record some
+    queue has reached; after a crash the checkpoint's sixth field says how far, or its
+    second time, without three seconds.
     """
     files, checkpoint = image.commit_log.files, image.checkpoint
     if not files:
         return 0
+    if release == "5.4":
+        return _replayed_as_of_5_4(image)
     if not image.abort:
         return files[-_REPLAYED_FILES:][0].base
     flushed = min(checkpoint.physic_msg_timestamp, checkpoint.logics_msg_timestamp)
@@ -151,7 +206,28 @@ def replayed_from(image: StoreImage) -> int:
     return files[0].base
 
 
-def _changes(image: StoreImage, cut: LogStop) -> Iterator[str]:
+def _replayed_as_of_5_4(image: StoreImage) -> int:
+    files, checkpoint = image.commit_log.files, image.checkpoint
+    raw = bytes(image.files.get("checkpoint", b"")[40:48]).ljust(8, b"\0")
+    reached = int.from_bytes(raw, "big", signed=True)
+    if not image.abort:
+        ends = [units[-1] for _, units in image.live_units if units]
+        reached = max([unit.phy_offset + unit.size for unit in ends], default=0)
+    goes_by_time = image.abort and reached <= 0
+    for file in reversed(files):
+        first = file.records[0] if file.records else None
+        if first is None:
+            continue
+        if goes_by_time:
+            is_met = first.store_timestamp <= checkpoint.logics_msg_timestamp
+        else:
+            is_met = first.phy_offset <= reached
+        if is_met:
+            return file.base
+    return files[0].base
+
+
+def _changes(image: StoreImage, cut: LogStop, release: Release) -> Iterator[str]:
     log = image.commit_log
     passed = [stop for stop in log.breaks if stop.phy_offset < cut.phy_offset]
     for stop in passed[:_NAMED_MAX]:
@@ -169,7 +245,7 @@ def _changes(image: StoreImage, cut: LogStop) -> Iterator[str]:
         )
     yield from _removals(log, cut.phy_offset)
     yield from some_of(_cut_units(image, cut.phy_offset), "queues to cut")
-    yield from _dispatched(image, cut.phy_offset)
+    yield from _dispatched(image, cut.phy_offset, release)
 
 
 def _cut_units(image: StoreImage, end: int) -> Iterator[str]:
@@ -181,13 +257,13 @@ def _cut_units(image: StoreImage, end: int) -> Iterator[str]:
             yield f"cuts {count} units at {where}, which points past the log's end."
 
 
-def _dispatched(image: StoreImage, end: int) -> Iterator[str]:
+def _dispatched(image: StoreImage, end: int, release: Release) -> Iterator[str]:
     """Records of no unit: RocketMQ dispatches what it replays after a crash.
 
     After an orderly end it begins at the log's end, whatever the queues lack.
     """
     is_ours = image.checkpoint.mark is not None
-    first = replayed_from(image) if image.abort and not is_ours else 0
+    first = replayed_from(image, release) if image.abort and not is_ours else 0
     if image.abort:
         runs = (
             f"dispatches to {missing.where}: {missing.expected}."

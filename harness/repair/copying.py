@@ -26,7 +26,8 @@ class CannotRepair(ValueError):
 def made_whole(out: Path) -> Iterator[Path]:
     """A directory to fill that has its name only once it is filled.
 
-    What an interrupt leaves is ``NAME.partial``; the next one begins anew there.
+    It lies in ``NAME.partial`` until then, beside a file that says whose that is. What
+    an interrupt leaves is that directory; the next one begins anew there.
 
     Raises:
         CannotRepair: ``out`` exists, or something else has the partial's name.
@@ -35,16 +36,33 @@ def made_whole(out: Path) -> Iterator[Path]:
         raise CannotRepair(f"{out} exists already. Name a directory that does not.")
     partial = out.with_name(f"{out.name}.partial")
     if os.path.lexists(partial):
-        if not (partial / _MARK).is_file():
+        if not _is_ours(partial):
             raise CannotRepair(f"{partial} exists and is not ours. Name another place.")
-        shutil.rmtree(partial)
+        _remove(partial)
     partial.mkdir(parents=True)
     (partial / _MARK).write_bytes(b"")
-    yield partial
-    sync_tree(partial)
-    (partial / _MARK).unlink()
-    partial.rename(out)
+    store = partial / "store"
+    store.mkdir()
+    yield store
+    sync_tree(store)
+    store.rename(out)
     sync_folder(out.absolute().parent)
+    _remove(partial)
+
+
+def _is_ours(partial: Path) -> bool:
+    """Whether an interrupt left it, perhaps before it was marked."""
+    is_folder = partial.is_dir() and not partial.is_symlink()
+    return is_folder and ((partial / _MARK).is_file() or not any(partial.iterdir()))
+
+
+def _remove(partial: Path) -> None:
+    """Remove it so that whatever an interrupt leaves of it is still ours."""
+    if (partial / "store").exists():
+        shutil.rmtree(partial / "store")
+    if (partial / _MARK).exists():
+        (partial / _MARK).unlink()
+    partial.rmdir()
 
 
 def copy_file(source: Path, target: Path) -> None:

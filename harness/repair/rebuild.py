@@ -55,6 +55,7 @@ from crashmq.models.files.record import Bytes, Record
 
 BACKUP: Final = "rebuild.backup"
 STAGE: Final = "rebuild.new"
+UNDONE: Final = f"{STAGE}.undone"
 _PLAN: Final = "plan.json"
 _SWAPPED: Final = ("consumequeue", "index")
 _WRITTEN_FILES: Final = 2
@@ -143,7 +144,8 @@ def rebuild(
             if piece.base + piece.limit > made.end:
                 erase(target, max(0, made.end - piece.base))
         (partial / "commitlog").mkdir(exist_ok=True)
-        copy_rest(places.root, partial, {*MADE_AGAIN, "commitlog", BACKUP, STAGE})
+        ours = {BACKUP, STAGE, UNDONE, f"{BACKUP}.new"}
+        copy_rest(places.root, partial, {*MADE_AGAIN, "commitlog", *ours})
     return made
 
 
@@ -255,8 +257,9 @@ def rebuild_in_place(
             f"`crashmq rebuild {root} --in-place --undo` takes it back; or move that "
             f"directory away."
         )
-    if stage.exists():
-        shutil.rmtree(stage)
+    for left in (stage, root / UNDONE):
+        if left.exists():
+            shutil.rmtree(left)
     stage.mkdir()
     made = make_units(found, places, stage, all_topics=all_topics, tell=tell)
     sync_tree(stage)
@@ -313,7 +316,7 @@ def undo(root: Path) -> list[str]:
             f"{root} has no backup of a rebuild, `{BACKUP}/{_PLAN}`. Nothing was done."
         ) from None
     undone = []
-    aside = root / f"{STAGE}.undone"
+    aside = root / UNDONE
     aside.mkdir(exist_ok=True)
     if not (root / "abort").exists():
         (root / "abort").write_bytes(b"")  # until all is back
@@ -331,7 +334,10 @@ def undo(root: Path) -> list[str]:
     elif (backup / "abort").exists():
         (backup / "abort").rename(root / "abort")
     sync_folder(root)
-    for folder in (backup, stage, aside):
+    # All is back: what is left of a removal that is interrupted is no backup.
+    _move_aside(backup, aside)
+    sync_folder(root)
+    for folder in (stage, aside):
         if folder.exists():
             shutil.rmtree(folder)
     return undone

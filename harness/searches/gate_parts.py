@@ -20,7 +20,7 @@ from crashmq.harness.failures.shrink import NothingToShrink, ShrinkResult, shrin
 from crashmq.harness.mutants.mutation import Mutant, applied
 from crashmq.harness.searches.machine_search import first_failure
 from crashmq.harness.searches.side_by_side import Tell
-from crashmq.harness.searches.soak import SoakTask, Tally, run_local
+from crashmq.harness.searches.soak import SoakTask, Tally, tallied
 from crashmq.harness.subjects.named import NamedSubject
 from crashmq.models.laws.registry import LawUnknown
 from crashmq.models.program import Program, from_json
@@ -183,8 +183,8 @@ def _soak(part: Part, tell: Tell, planned: Planned) -> None:
     named = planned.subject.name if planned.subject else ""
     count = planned.profile.soak_episodes
     checks = planned.mutant is None
-    task = SoakTask.define((scenario,), SEED, count, invariants=checks).judging(named)
-    for tally in run_local(task):
+    task = SoakTask.define((scenario,), SEED, invariants=checks).judging(named)
+    for tally in tallied(task, count):
         if len(tally.failures) > told:
             told = len(tally.failures)
             _tell_failure(tally, scenario, tell)

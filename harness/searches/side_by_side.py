@@ -98,6 +98,11 @@ class SideBySide(Generic[J]):
         """Begin no more jobs."""
         self._waiting.clear()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether every job that was added is over."""
+        return not (self._children or self._waiting)
+
     def told(self, until: float | None = None) -> Iterator[tuple[J, object]]:
         """What children tell, each with its job, until all jobs are done.
 

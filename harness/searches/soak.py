@@ -46,9 +46,9 @@ from crashmq.scenarios.programs.workload import program_for
 
 RECHECKED_EVERY = 100
 EPISODE_TIMEOUT_S = 60.0
+HANGS_MAX = 5  # of a shard; after that, little patience
+LITTLE_PATIENCE = 1 / 30
 GROWTH_MAX = 256 * 1024 * 1024  # of a shard's child
-EPISODES_PER_SHARD_MAX = 250  # seconds of work: progress counts whole shards
-SHARDS_PER_WORKER = 16
 DETERMINISM = same_digest.id
 OWN_DEFECT = "crashmq"  # stands where a law's id would: the harness itself failed
 
@@ -57,7 +57,7 @@ _PACKAGES = ("engine", "models", "scenarios", "harness")
 
 @dataclass(frozen=True, slots=True)
 class SoakTask:
-    """One run: episode n is scenario n modulo their number, from seed and n.
+    """One run of any length: episode n is scenario n modulo their number, from seed, n.
 
     Attributes:
         run_id: a hash of all the rest; make a task with ``define``.
@@ -65,7 +65,7 @@ class SoakTask:
         code_version: a hash of the source text, since another engine digests
             otherwise.
         episode_timeout_s: of processor time, after which an episode is killed and its
-            outcome is timeout.
+            outcome is timeout; a shard in which many are has little patience left.
         explore: how many crash states of an episode that passed are sampled too.
         invariants: whether classes are checked for the invariants that they list.
         subject: the name of the store that is judged, as ``harness.subjects.named``
@@ -75,7 +75,6 @@ class SoakTask:
     run_id: str
     scenarios: tuple[str, ...]
     seed: int
-    episodes: int
     mutant: str
     code_version: str
     episode_timeout_s: float = EPISODE_TIMEOUT_S
@@ -88,7 +87,6 @@ class SoakTask:
         cls,
         scenarios: tuple[str, ...],
         seed: int,
-        episodes: int,
         mutant: str = "",
         explore: int = 0,
         *,
@@ -99,7 +97,6 @@ class SoakTask:
             "",
             scenarios,
             seed,
-            episodes,
             mutant,
             code_version(),
             explore=explore,
@@ -128,7 +125,6 @@ class SoakTask:
             **of_whom,
             "scenarios": list(self.scenarios),
             "seed": self.seed,
-            "episodes": self.episodes,
             "mutant": self.mutant,
             "code_version": self.code_version,
             "episode_timeout_s": self.episode_timeout_s,
@@ -147,16 +143,22 @@ class SoakTask:
 
     def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
         """One record for each episode, by number; no episode raises out of here."""
-        numbers = range(shard.first_episode, shard.first_episode + shard.episodes)
-        rows = supervised(
-            self.run_episode,
-            numbers,
-            self.episode_timeout_s,
-            self._planted,
-            GROWTH_MAX,
-        )
-        for row in rows:
-            yield self._lost(row) if isinstance(row, Lost) else row
+        number, hung, patience_s = shard.first_episode, 0, self.episode_timeout_s
+        while number < shard.end:
+            numbers = range(number, shard.end)
+            for row in supervised(
+                self.run_episode, numbers, patience_s, self._planted, GROWTH_MAX
+            ):
+                number += 1
+                yield self._lost(row, patience_s) if isinstance(row, Lost) else row
+                hung += isinstance(row, Lost) and row.how == "timeout"
+                if hung == HANGS_MAX:
+                    hung, patience_s = 0, self.episode_timeout_s * LITTLE_PATIENCE
+                    break
+
+    def lost(self, number: int, how: str) -> EpisodeRecord:
+        """The record of an episode that must not be run here."""
+        return self._record_of(self.program_of(number), Lost(number, how))
 
     def run_episode(self, number: int) -> EpisodeRecord:
         """Run and judge one episode here; the planted bug is the caller's to apply."""
@@ -205,14 +207,17 @@ class SoakTask:
         record.code_version = self.code_version
         return record
 
-    def _lost(self, lost: Lost) -> EpisodeRecord:
+    def _lost(self, lost: Lost, timeout_s: float) -> EpisodeRecord:
         """The record of an episode whose process ended, hung, or raised."""
-        number, planted, timeout_s = lost.number, self._planted, self.episode_timeout_s
+        number, planted = lost.number, self._planted
         drawn = self.program_of(number)
         if not self.subject:
             drawn = aimed_as_far_as_it_came(
                 drawn, self.seed, number, planted, timeout_s
             )
+        return self._record_of(drawn, lost)
+
+    def _record_of(self, drawn: Program, lost: Lost) -> EpisodeRecord:
         program = to_json(drawn)
         raised = lost.how == "raised"
         record = EpisodeRecord(
@@ -237,22 +242,6 @@ class SoakTask:
             record.signature = f"{OWN_DEFECT}-{said.partition(':')[0]}"
             record.verdicts = [_unknown(OWN_DEFECT, lost.detail)]
         return self._signed(record, lost.number)
-
-
-def shards_for(episodes: int, workers: int) -> list[Shard]:
-    """Runs of episodes, even in size: ``SHARDS_PER_WORKER`` a worker or more.
-
-    None has more than ``EPISODES_PER_SHARD_MAX``.
-    """
-    assert episodes >= 0, episodes
-    assert workers >= 1, workers
-    fewest = -(-episodes // EPISODES_PER_SHARD_MAX)
-    count = min(episodes, max(fewest, workers * SHARDS_PER_WORKER))
-    bounds = [episodes * n // count for n in range(count + 1)] if count else []
-    return [
-        Shard(number, first, bounds[number + 1] - first)
-        for number, first in enumerate(bounds[:-1])
-    ]
 
 
 @dataclass(slots=True)
@@ -297,10 +286,10 @@ class Tally:
         return self.episodes - self.violated - self.outcomes.get("passed", 0)
 
 
-def run_local(task: SoakTask) -> Iterator[Tally]:
-    """The task in this process's children, without Spark; the tally so far, grown."""
+def tallied(task: SoakTask, episodes: int) -> Iterator[Tally]:
+    """The first episodes, in this process's children; the tally so far, grown."""
     tally = Tally()
-    for record in task.run_shard(Shard(0, 0, task.episodes)):
+    for record in task.run_shard(Shard(0, episodes)):
         tally.add(record)
         yield tally
 

@@ -19,7 +19,9 @@ def walk_members(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
     members = at.known.progress.members
     match event:
         case HeartbeatTaken(client, group):
-            members.heard(group, client, at_ms)
+            # One that ended beside its own heartbeat is known to be gone.
+            if client in at.known.consumption.living:
+                members.heard(group, client, at_ms)
         case ConsumerEnded(client, how):
             members.ended(client, is_told=how != "vanish")
         case MembersAnswered(client, group, told):

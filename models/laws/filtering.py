@@ -64,7 +64,7 @@ def returns_what_was_asked_for(
 
     Source: ExpressionMessageFilter#isMatchedByCommitLog.
     """
-    at = {message.queue_offset: message for message in queue}
+    at = {message.phy_offset: message for message in queue}
     before = pull.queue_offset - 1
     for data in answer.pulled.messages:
         where = _where(pull, answer)
@@ -73,11 +73,12 @@ def returns_what_was_asked_for(
         except BadRecord as flaw:
             yield Violation(where, str(flaw), "a whole record")
             return
-        here = at.get(record.queue_offset)
-        if here is None or not before < record.queue_offset:
-            yield Violation(where, f"message {record.queue_offset}", "the next ones")
+        here = at.get(record.phy_offset)
+        if here is None or not before < here.queue_offset:
+            seen = f"the message at phy_offset {record.phy_offset}"
+            yield Violation(where, seen, "the next ones")
             return
-        before = record.queue_offset
+        before = here.queue_offset
         if difference := differs(record, here):
             yield Violation(where, difference, "what was appended")
         elif not is_wanted(answer, here):
@@ -106,19 +107,20 @@ def passes_over_nothing_asked_for(
 
     Source: ExpressionMessageFilter#isMatchedByConsumeQueue.
     """
-    returned = {_queue_offset(data) for data in answer.pulled.messages}
+    returned = {_phy_offset(data) for data in answer.pulled.messages}
     for message in there:
         number = message.queue_offset
         is_passed = pull.queue_offset <= number < answer.pulled.next_begin_offset
-        if is_passed and number not in returned and is_wanted(answer, message):
+        is_passed = is_passed and message.phy_offset not in returned
+        if is_passed and is_wanted(answer, message):
             seen = f"message {number} is passed over"
             told = message.message.properties
             yield Violation(_where(pull, answer), seen, f"it is returned: {told}")
 
 
-def _queue_offset(data: bytes) -> int:
+def _phy_offset(data: bytes) -> int:
     try:
-        return decode_record(data).queue_offset
+        return decode_record(data).phy_offset
     except BadRecord:
         return -1
 
@@ -210,7 +212,7 @@ def retries_are_asked_for_their_topic(
 
     Source: ExpressionForRetryMessageFilter#isMatchedByCommitLog.
     """
-    returned = {_queue_offset(data) for data in answer.pulled.messages}
+    returned = {_phy_offset(data) for data in answer.pulled.messages}
     for message in there:
         number = message.queue_offset
         if not pull.queue_offset <= number < answer.pulled.next_begin_offset:
@@ -223,9 +225,10 @@ def retries_are_asked_for_their_topic(
         wanted = {_asks_for(one, properties) for one in known}
         told = f"message {number} of {real_topic} with {properties}"
         where = f"{pull.group} on {pull.topic} from {pull.queue_offset}"
-        if number in returned and True not in wanted:
+        is_returned = message.phy_offset in returned
+        if is_returned and True not in wanted:
             yield Violation(where, f"{told} is returned", f"not by {sorted(known)}")
-        elif number not in returned and False not in wanted:
+        elif not is_returned and False not in wanted:
             yield Violation(where, f"{told} is passed over", "it is returned")
 
 

@@ -15,13 +15,15 @@ from crashmq.harness.cli import main
 from crashmq.harness.failures.case_file import CaseFile
 from crashmq.harness.mutants.mutants import MUTANTS
 
-pytest.importorskip("pyspark", reason="pip install 'crashmq[spark]' brings it")
+pytest.importorskip("pyarrow", reason="pip install 'crashmq[reports]' brings it")
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MUTANT = "R22"
+TWO = ("clean_restart", "power_loss", "--episodes")
+RED = ("soak", *TWO, 200, "--mutant", MUTANT)
 Soaked: TypeAlias = tuple[Path, subprocess.CompletedProcess[str]]
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+on_spark = pytest.mark.xdist_group("spark")
 
 
 def crashmq(*args: object) -> Result:
@@ -45,11 +47,13 @@ def in_a_process(*args: object) -> subprocess.CompletedProcess[str]:
 def soaked(tmp_path_factory: pytest.TempPathFactory) -> Soaked:
     """A small soak of the engine with a planted bug."""
     out = tmp_path_factory.mktemp("soak") / "run"
-    args = ("clean_restart", "power_loss", "--episodes", 200, "--workers", 1)
-    return out, in_a_process("soak", *args, "--mutant", MUTANT, "--out", out)
+    pytest.importorskip("pyspark", reason="pip install 'crashmq[spark]' brings it")
+    return out, in_a_process(*RED, "--workers", 1, "--out", out)
 
 
 @pytest.mark.slow
+@pytest.mark.spark
+@on_spark
 def test_a_soak_ends_in_a_report(soaked: Soaked) -> None:
     out, result = soaked
 
@@ -60,6 +64,8 @@ def test_a_soak_ends_in_a_report(soaked: Soaked) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.spark
+@on_spark
 def test_a_soak_leaves_a_case_file_for_each_failure(soaked: Soaked) -> None:
     out, result = soaked
 
@@ -70,6 +76,8 @@ def test_a_soak_leaves_a_case_file_for_each_failure(soaked: Soaked) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.spark
+@on_spark
 def test_a_case_of_a_soak_fails_as_it_did_there(soaked: Soaked) -> None:
     path = min((soaked[0] / "cases").iterdir())
 
@@ -80,6 +88,8 @@ def test_a_case_of_a_soak_fails_as_it_did_there(soaked: Soaked) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.spark
+@on_spark
 def test_a_report_is_rendered_again_the_same(soaked: Soaked) -> None:
     out, first = soaked
     before = summary_of(out)
@@ -90,6 +100,113 @@ def test_a_report_is_rendered_again_the_same(soaked: Soaked) -> None:
     assert (again.returncode, again.stdout) == (first.returncode, first.stdout)
     assert summary_of(out) == before
     assert (out / "report.html").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@on_spark
+def test_processes_here_find_what_spark_finds(soaked: Soaked, tmp_path: Path) -> None:
+    out, on_spark = soaked
+
+    here = in_a_process(*RED, "--local", "--out", tmp_path / "run")
+
+    def without_places(text: str, where: Path) -> list[str]:
+        return text.replace(str(where), "").splitlines()
+
+    assert here.returncode == on_spark.returncode
+    found = without_places(here.stdout, tmp_path / "run")
+    assert found == without_places(on_spark.stdout, out)
+
+
+def test_a_soak_without_spark_goes_on_and_becomes_longer(tmp_path: Path) -> None:
+    again = in_a_process("soak", *TWO, 20, "--local", "--out", tmp_path / "again")
+    again = in_a_process("soak", *TWO, 60, "--local", "--out", tmp_path / "again")
+    whole = in_a_process("soak", *TWO, 60, "--local", "--out", tmp_path / "whole")
+
+    found, wanted = summary_of(tmp_path / "again"), summary_of(tmp_path / "whole")
+    assert (again.returncode, whole.returncode) == (0, 0), again.stderr
+    assert "goes on with run" in again.stderr
+    assert "20 of 60 episodes are there" in again.stderr
+    assert found["digest"] == wanted["digest"]
+    assert (found["episodes"], found["steps"]) == (60, wanted["steps"])
+    assert [
+        path.name for path in sorted((tmp_path / "again" / "sessions").iterdir())
+    ] == [
+        "0001.json",
+        "0002.json",
+    ]
+
+
+def test_a_night_has_a_place_and_a_seed_of_its_own(tmp_path: Path) -> None:
+    night = ("--seed", "nightly", "--night", "2026-11-24", "--time", "1s")
+
+    result = in_a_process("soak", "clean_restart", "--local", *night, "--out", tmp_path)
+
+    (place,) = tmp_path.iterdir()
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert place.name.startswith("2026-11-24-")
+    definition = json.loads((place / "run.json").read_text())["definition"]
+    assert definition["seed"] == 20261124
+    assert summary_of(place)["episodes"] == summary_of(place)["episodes_planned"]
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        ((), "say how long: --episodes N, --time 6h, or both"),
+        (("--time", "soon"), "'soon' is no time like 90s, 45m or 6h"),
+        (("--episodes", 9, "--seed", "x"), "'x' is no number from 0 on, nor nightly"),
+        (("--episodes", 9, "--night", "2026-01-01"), "--night is for --seed nightly"),
+        (
+            ("--episodes", 9, "--local", "--master", "yarn"),
+            "--local is for this machine",
+        ),
+    ],
+)
+def test_what_contradicts_is_one_sentence(
+    tmp_path: Path, args: tuple[object, ...], says: str
+) -> None:
+    result = crashmq("soak", "power_loss", *args, "--out", tmp_path / "out")
+
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("args", [(), ("--local",)])
+def test_a_place_that_cannot_be_written_is_one_sentence(
+    tmp_path: Path, args: tuple[str, ...]
+) -> None:
+    (tmp_path / "file").touch()
+    out = tmp_path / "file" / "run"
+
+    result = crashmq("soak", "power_loss", "--episodes", 9, *args, "--out", out)
+
+    assert result.exit_code == 2
+    (sentence,) = result.stderr.splitlines()
+    assert "cannot be written: Not a directory" in sentence
+
+
+def test_a_place_elsewhere_is_refused_and_no_directory_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    result = crashmq("soak", "power_loss", "--episodes", 9, "--out", "s3://b/run")
+
+    assert result.exit_code == 2
+    assert "'s3://b/run': s3:// is not written to yet" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_of_something_else_is_not_gone_on_with(tmp_path: Path) -> None:
+    args = ("--local", "--time", "1s", "--out", tmp_path / "run")
+    in_a_process("soak", "clean_restart", *args)
+
+    result = crashmq("soak", "power_loss", *args)
+
+    assert result.exit_code == 2
+    assert "holds another run, of scenarios ['clean_restart']; " in result.stderr
 
 
 def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
@@ -120,7 +237,7 @@ def test_a_master_that_cannot_be_used_is_one_sentence(
 def test_a_machine_without_spark_is_told_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("crashmq.reports.jvm._PACKAGES", ("no_such_package",))
+    monkeypatch.setattr("crashmq.reports.jvm._SPARK_PACKAGES", ("no_such_package",))
 
     result = crashmq("soak", "power_loss", "--episodes", 9, "--out", tmp_path / "run")
 

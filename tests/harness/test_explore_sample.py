@@ -49,7 +49,7 @@ def test_a_machine_reports_the_crashed_history_as_its_own() -> None:
 
 
 def test_a_soak_that_explores_keeps_the_crashed_program() -> None:
-    task = SoakTask.define(("clean_restart",), 0, 4, explore=48)
+    task = SoakTask.define(("clean_restart",), 0, explore=48)
     with applied(BUG):
         records = [task.run_episode(number) for number in range(4)]
         bad = [one for one in records if one.outcome == Outcome.VIOLATED.value]
@@ -60,7 +60,7 @@ def test_a_soak_that_explores_keeps_the_crashed_program() -> None:
 
 
 def test_a_task_that_explores_nothing_is_named_as_ever() -> None:
-    plain = SoakTask.define(("clean_restart",), 0, 4)
+    plain = SoakTask.define(("clean_restart",), 0)
 
     assert "explore" not in plain.definition
-    assert plain.run_id != SoakTask.define(("clean_restart",), 0, 4, explore=9).run_id
+    assert plain.run_id != SoakTask.define(("clean_restart",), 0, explore=9).run_id

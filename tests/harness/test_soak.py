@@ -6,11 +6,9 @@ import json
 import pickle
 import signal
 from dataclasses import replace
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from toy_episode import result_of, toy_trace, violated_at
 
 from crashmq.harness.episodes.episode import EpisodeResult
@@ -21,32 +19,21 @@ from crashmq.harness.searches.soak import (
     SoakTask,
     Tally,
     declared,
-    run_local,
-    shards_for,
+    tallied,
 )
+from crashmq.harness.searches.supervised import supervised as really_supervised
 from crashmq.models.knowledge.facts import Fact, decided_by
 from crashmq.models.ops import EVERYTHING, PutMessage, Restart
 from crashmq.models.program import Program, Setup, from_json
 from crashmq.reports.records import EpisodeRecord, ExcuseCount, Shard, VerdictRecord
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 
-TASK = SoakTask.define(("clean_restart", "power_loss"), seed=7, episodes=20)
+TASK = SoakTask.define(("clean_restart", "power_loss"), seed=7)
 PROGRAM = Program(Setup(), (PutMessage("T0", 0, 1), Restart()))
 
 
 def untimed(record: EpisodeRecord) -> EpisodeRecord:
     return replace(record, elapsed_us=0)
-
-
-@given(episodes=st.integers(0, 100_000), workers=st.integers(1, 200))
-def test_shards_cover_each_episode_once(episodes: int, workers: int) -> None:
-    shards = shards_for(episodes, workers)
-
-    firsts = [shard.first_episode for shard in shards]
-    ends = [shard.first_episode + shard.episodes for shard in shards]
-    assert [0, *ends] == [*firsts, episodes]
-    assert all(1 <= shard.episodes <= 250 for shard in shards)
-    assert len(shards) >= min(episodes, 4 * workers)
 
 
 def test_an_episode_is_decided_by_the_task_and_its_number() -> None:
@@ -59,7 +46,7 @@ def test_an_episode_is_decided_by_the_task_and_its_number() -> None:
 
 
 def test_a_shard_gives_what_its_episodes_give() -> None:
-    rows = list(TASK.run_shard(Shard(0, 5, 4)))
+    rows = list(TASK.run_shard(Shard(5, 4)))
 
     assert [row.episode_id for row in rows] == [5, 6, 7, 8]
     assert untimed(rows[2]) == untimed(TASK.run_episode(7))
@@ -86,8 +73,8 @@ def test_an_episode_that_was_run_twice_keeps_its_trace() -> None:
 
 def test_a_task_travels_and_is_named_by_what_decides_it() -> None:
     assert pickle.loads(pickle.dumps(TASK)) == TASK
-    assert SoakTask.define(TASK.scenarios, 7, 20) == TASK
-    assert SoakTask.define(TASK.scenarios, 8, 20).run_id != TASK.run_id
+    assert SoakTask.define(TASK.scenarios, 7) == TASK
+    assert SoakTask.define(TASK.scenarios, 8).run_id != TASK.run_id
     assert TASK.definition["code_version"] == TASK.code_version
 
 
@@ -98,15 +85,43 @@ class Hanging(SoakTask):
         return super().run_episode(number)
 
 
+def test_many_that_hang_take_little_time_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    class AllHanging(SoakTask):
+        def run_episode(self, number: int) -> NoReturn:
+            while True:
+                pass
+
+    allowed: list[float] = []
+
+    def supervised(work: Any, numbers: Any, timeout_s: float, *more: Any) -> Any:
+        allowed.append(timeout_s)
+        return really_supervised(work, numbers, timeout_s, *more)
+
+    monkeypatch.setattr(soak, "supervised", supervised)
+    task = AllHanging("run", ("clean_restart",), 7, "", "code", 0.06)
+
+    rows = list(task.run_shard(Shard(0, 7)))
+
+    assert [row.outcome for row in rows] == ["timeout"] * 7
+    assert allowed == [0.06, 0.06 / 30]
+
+
+def test_an_episode_that_kills_has_a_row_with_its_program() -> None:
+    row = TASK.lost(3, "killed")
+
+    assert (row.outcome, row.episode_id, row.run_id) == ("killed", 3, TASK.run_id)
+    assert from_json(_json(row)) == TASK.program_of(3)
+
+
 class Failing(SoakTask):
     def run_episode(self, number: int) -> NoReturn:
         raise RuntimeError(f"no episode {number}")
 
 
 def test_an_episode_that_hangs_is_a_row_with_its_program() -> None:
-    task = Hanging("run", ("clean_restart",), 7, 3, "", "code", 0.5)
+    task = Hanging("run", ("clean_restart",), 7, "", "code", 0.5)
 
-    rows = list(task.run_shard(Shard(0, 0, 3)))
+    rows = list(task.run_shard(Shard(0, 3)))
 
     assert [row.outcome for row in rows] == ["passed", "timeout", "passed"]
     assert from_json(_json(rows[1])) == task.program_of(1)
@@ -114,9 +129,9 @@ def test_an_episode_that_hangs_is_a_row_with_its_program() -> None:
 
 
 def test_a_defect_of_ours_is_unknown_never_passed() -> None:
-    task = Failing("run", ("clean_restart",), 7, 2, "", "code", 60.0)
+    task = Failing("run", ("clean_restart",), 7, "", "code", 60.0)
 
-    (row, _) = task.run_shard(Shard(0, 0, 2))
+    (row, _) = task.run_shard(Shard(0, 2))
 
     assert (row.outcome, row.signature) == ("unknown", "crashmq-RuntimeError")
     (verdict,) = row.verdicts
@@ -174,7 +189,7 @@ def test_a_tally_counts_and_keeps_the_first_of_each_failure() -> None:
 
 
 def test_a_small_soak_runs_here() -> None:
-    *_, tally = run_local(SoakTask.define(("reput_behind",), 1, 10))
+    *_, tally = tallied(SoakTask.define(("reput_behind",), 1), 10)
 
     assert (tally.episodes, tally.outcomes) == (10, {"passed": 10})
     assert tally.steps > 100

@@ -25,7 +25,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     )
     try:
         session = spark.open_session(
-            "local[1]", tmp_path_factory.mktemp("spark"), SMALL
+            "local[1,4]", tmp_path_factory.mktemp("spark"), SMALL
         )
     except EnvironmentMissing as error:
         pytest.skip(str(error))

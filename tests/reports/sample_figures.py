@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from crashmq.reports.figures import (
+from crashmq.reports.figures import Figures, Finding
+from crashmq.reports.records import (
     CrashPoint,
-    Excuse,
-    Figures,
-    Finding,
+    Declared,
+    ExcuseCount,
     LawChecks,
-    OpStatus,
+    OpCount,
     ProbeHits,
     ScenarioTotals,
 )
-from crashmq.reports.records import Declared
 
 DECLARED = Declared(
     ops=["PutMessage", "During"],
@@ -38,11 +37,11 @@ def clean(**changes: Any) -> Figures:
         elapsed_s=2.0,
         digest="abc",
         scenarios=[totals()],
-        ops=[OpStatus("During", "Crashed", 9), OpStatus("PutMessage", "PUT_OK", 90)],
+        ops=[OpCount("During", "Crashed", 9), OpCount("PutMessage", "PUT_OK", 90)],
         crash_points=[point()],
-        probes=[ProbeHits("log.roll", "a file was full", "power_loss", 5, 4)],
-        laws=[LawChecks("CL-1", "every record decodes", "I1", "power_loss", 70, 0, 0)],
-        excuses=[Excuse("CL-1", "alone", 30)],
+        probes=[ProbeHits("log.roll", "power_loss", 5, 4)],
+        laws=[LawChecks("CL-1", "power_loss", 70, 0, 0)],
+        excuses=[ExcuseCount("CL-1", "alone", 30)],
         findings=[],
     )
     return replace(figures, **changes)

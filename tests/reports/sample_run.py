@@ -68,6 +68,9 @@ class SampleTask:
         for episode_id in range(first, first + shard.episodes):
             yield self.episode(episode_id)
 
+    def lost(self, number: int, how: str) -> EpisodeRecord:
+        return an_episode(number, scenario=SCENARIOS[number % 2], outcome=how)
+
     def episode(self, episode_id: int) -> EpisodeRecord:
         draw = random.Random(self.seed * 1_000_003 + episode_id)
         broken = self.break_every > 0 and episode_id % self.break_every == 0

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sample_run import an_episode, broken, kept
 
-from crashmq.reports.records import ExcuseCount, VerdictRecord
+from crashmq.reports.records import VerdictRecord
 
 findings = pytest.importorskip(
     "crashmq.reports.findings", reason="pyspark is not installed"
@@ -72,40 +72,3 @@ def test_an_unknown_verdict_is_told_with_its_law(frame_of: Callable[..., Any]) -
     (found,) = findings.findings(frame_of([episode])).collect()
 
     assert (found.outcome, found.law) == ("unknown", "OFF-1")
-
-
-def test_laws_are_counted_by_scenario_and_a_vacuous_one_has_a_row(
-    session: Any, frame_of: Callable[..., Any]
-) -> None:
-    episodes = [violated(0), an_episode(1, verdicts=[kept("CL-1", 7)])]
-    declared = session.createDataFrame(
-        [("CL-1", "decodes", "I1"), ("CQ-3", "ends", "I3"), ("IX-1", "found", "I9")],
-        "law string, sentence string, catalogue string",
-    )
-
-    checks = findings.law_checks(frame_of(episodes), declared)
-
-    assert sorted(tuple(row) for row in checks.collect()) == [
-        ("CL-1", "decodes", "I1", "power_loss", 12, 0, 0),
-        ("CQ-3", "ends", "I3", "power_loss", 5, 1, 0),
-        ("IX-1", "found", "I9", "", 0, 0, 0),
-    ]
-
-
-def test_excuses_are_summed_up_by_law_and_fact(frame_of: Callable[..., Any]) -> None:
-    alone, stays = ExcuseCount("RD-2", "alone", 3), ExcuseCount("RD-1", "stays", 1)
-    episodes = [
-        an_episode(0, excuses=[alone, stays]),
-        an_episode(1),
-        an_episode(2, excuses=[alone], scenario="other"),
-        violated(3, excuses=[ExcuseCount("RD-2", "lives", 2)]),
-        an_episode(4, excuses=[stays]),
-    ]
-
-    counts = findings.excuse_counts(frame_of(episodes)).collect()
-
-    assert sorted(tuple(row) for row in counts) == [
-        ("RD-1", "stays", 2),
-        ("RD-2", "alone", 6),
-        ("RD-2", "lives", 2),
-    ]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from sample_figures import clean, finding, point
 
-from crashmq.reports.figures import Excuse, Figures, LawChecks, OpStatus
+from crashmq.reports.figures import Figures
 from crashmq.reports.page import (
     Page,
     crash_name,
@@ -15,6 +15,7 @@ from crashmq.reports.page import (
     page_of,
     tone,
 )
+from crashmq.reports.records import ExcuseCount, LawChecks, OpCount
 from crashmq.reports.summary import summarise
 
 
@@ -77,7 +78,7 @@ def test_survivors_are_named_where_power_was_lost() -> None:
 def test_a_law_is_as_bad_as_its_worst_check(
     numbers: tuple[int, int, int], state: str
 ) -> None:
-    laws = [LawChecks("CL-1", "", "", "power_loss", *numbers)]
+    laws = [LawChecks("CL-1", "power_loss", *numbers)]
 
     (row,) = law_rows(clean(laws=laws))
 
@@ -89,7 +90,7 @@ def test_a_law_is_as_bad_as_its_worst_check(
 
 
 def test_an_op_that_never_ran_has_an_empty_bar() -> None:
-    bars = op_bars(clean(ops=[OpStatus("PutMessage", "PUT_OK", 3)])).bars
+    bars = op_bars(clean(ops=[OpCount("PutMessage", "PUT_OK", 3)])).bars
 
     assert [(bar.label.text, bar.total) for bar in bars] == [
         ("PutMessage", 3),
@@ -155,9 +156,9 @@ def test_a_probe_nobody_hit_is_among_the_unhit() -> None:
 
 def test_excuses_are_shown_by_law_and_fact_the_most_excused_law_first() -> None:
     excuses = [
-        Excuse("CL-1", "alone", 20),
-        Excuse("CL-1", "strange", 10),
-        Excuse("RD-2", "strange", 5),
+        ExcuseCount("CL-1", "alone", 20),
+        ExcuseCount("CL-1", "strange", 10),
+        ExcuseCount("RD-2", "strange", 5),
     ]
 
     shown = page(clean(excuses=excuses)).excuses
@@ -173,8 +174,8 @@ def test_excuses_are_shown_by_law_and_fact_the_most_excused_law_first() -> None:
 
 
 def test_checks_of_all_scenarios_stand_against_the_excuses() -> None:
-    laws = [LawChecks("CL-1", "", "", name, 45, 0, 0) for name in ("a", "b")]
-    excuses = [Excuse("CL-1", "alone", 10)]
+    laws = [LawChecks("CL-1", name, 45, 0, 0) for name in ("a", "b")]
+    excuses = [ExcuseCount("CL-1", "alone", 10)]
 
     (row,) = page(clean(laws=laws, excuses=excuses)).excuses.rows
 

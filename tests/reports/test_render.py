@@ -7,39 +7,33 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sample_run import DECLARED, PROBES, SampleTask
+from sample_run import PROBES, SampleTask
 
 from crashmq.reports.errors import NotARun
-from crashmq.reports.files import write_declared, write_json
-from crashmq.reports.records import Shard
+from crashmq.reports.files import write_json
 
-render = pytest.importorskip(
-    "crashmq.reports.render", reason="pyspark is not installed"
+render = pytest.importorskip("crashmq.reports.render", reason="jinja2 is not installed")
+aggregates = pytest.importorskip(
+    "crashmq.reports.aggregates", reason="pyarrow is not installed"
 )
-shards = pytest.importorskip(
-    "crashmq.reports.shards", reason="pyarrow is not installed"
-)
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+store = pytest.importorskip("sample_store")
 
 
-def write_run(out: Path, task: SampleTask) -> Path:
-    """A finished run of 200 episodes, written without Spark."""
-    (out / "episodes").mkdir(parents=True)
-    run = {"format": 1, "run_id": task.run_id, "shards": 1, "episodes": 200}
-    write_json(out / "run.json", run | {"definition": task.definition})
-    write_declared(out, DECLARED)
-    shards.write_shard(task, Shard(0, 0, 200), out / "episodes")
-    write_json(out / "finished.json", {"elapsed_s": 4.0})
-    return out
+def reported(out: Path) -> Any:
+    """The report of a run, written as `crashmq report` does."""
+    figures = render.collect_figures(aggregates.LocalAggregates(out), out)
+    return render.render(figures, out)
 
 
 @pytest.fixture(scope="module")
-def red(session: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def red(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with four violated episodes, and its report."""
-    out = write_run(tmp_path_factory.mktemp("red") / "out", SampleTask(break_every=50))
+    out: Path = store.write_run(
+        tmp_path_factory.mktemp("red") / "out", SampleTask(break_every=50)
+    )
     (out / "cases").mkdir()
     (out / "cases" / "CQ-3@Restart.case.json").write_text("{}")
-    render.render(session, out)
+    reported(out)
     return out
 
 
@@ -77,30 +71,19 @@ def test_a_saved_case_is_found_by_its_signature_and_can_be_replayed(red: Path) -
     assert summary["exit_code"] == 1
 
 
-def test_a_report_made_again_is_the_same_report(session: Any, red: Path) -> None:
+def test_a_report_made_again_is_the_same_report(red: Path) -> None:
     names = ("report.html", "report.md", "summary.json")
     before = [(red / name).read_bytes() for name in names]
 
-    render.render(session, red)
+    reported(red)
 
     assert [(red / name).read_bytes() for name in names] == before
 
 
-def test_the_smallest_failure_brings_what_a_case_file_needs(
-    session: Any, red: Path
-) -> None:
-    (found,) = render.smallest_failures(session, red)
+def test_the_summary_says_the_same_to_programs(tmp_path: Path) -> None:
+    out = store.write_run(tmp_path / "out", SampleTask())
 
-    episodes = [SampleTask(break_every=50).episode(n) for n in (0, 50, 100, 150)]
-    smallest = min(episodes, key=lambda episode: episode.steps)
-    assert (found.episode_id, found.program) == (smallest.episode_id, smallest.program)
-    assert (found.scenario, found.setup) == (smallest.scenario, smallest.setup)
-
-
-def test_the_summary_says_the_same_to_programs(session: Any, tmp_path: Path) -> None:
-    out = write_run(tmp_path / "out", SampleTask())
-
-    summary = render.render(session, out)
+    summary = reported(out)
 
     assert json.loads((out / "summary.json").read_text()) == asdict(summary)
     assert (summary.exit_code, summary.violations, summary.episodes) == (0, 0, 200)
@@ -109,10 +92,10 @@ def test_the_summary_says_the_same_to_programs(session: Any, tmp_path: Path) -> 
     assert summary.episodes_per_second == 50.0
 
 
-def test_the_report_says_what_excused_which_law(session: Any, tmp_path: Path) -> None:
-    out = write_run(tmp_path / "out", SampleTask())
+def test_the_report_says_what_excused_which_law(tmp_path: Path) -> None:
+    out = store.write_run(tmp_path / "out", SampleTask())
 
-    summary = render.render(session, out)
+    summary = reported(out)
 
     excused = sum(SampleTask().episode(n).excuses[0].times for n in range(200))
     page, short = (out / "report.html").read_text(), render.short(excused)
@@ -122,18 +105,16 @@ def test_the_report_says_what_excused_which_law(session: Any, tmp_path: Path) ->
     assert summary.mostly_excused == []
 
 
-def test_a_run_of_a_version_that_kept_no_excuses_has_a_report(
-    session: Any, tmp_path: Path
-) -> None:
+def test_a_run_of_a_version_that_kept_no_excuses_has_a_report(tmp_path: Path) -> None:
     pq = pytest.importorskip("pyarrow.parquet")
-    out = write_run(tmp_path / "out", SampleTask())
-    (shard,) = (out / "episodes").iterdir()
-    pq.write_table(pq.read_table(shard).drop_columns(["excuses"]), shard)
+    out = store.write_old_run(tmp_path / "out", SampleTask())
+    for shard in (out / "episodes").iterdir():
+        pq.write_table(pq.read_table(shard).drop_columns(["excuses"]), shard)
     declared = json.loads((out / "declared.json").read_text())
     del declared["facts"]
     write_json(out / "declared.json", declared)
 
-    render.render(session, out)
+    reported(out)
 
     page = (out / "report.html").read_text()
     assert "None: each law was asked wherever it applied." in page
@@ -153,21 +134,27 @@ def test_a_share_is_never_rounded_to_all_or_nothing(share: float, text: str) -> 
     assert render.part(share) == text
 
 
-def test_a_required_probe_that_was_not_hit_is_not_green(
-    session: Any, tmp_path: Path
-) -> None:
-    out = write_run(tmp_path / "out", SampleTask(probes=PROBES[:1]))
+def test_a_run_of_the_first_version_has_the_same_report(tmp_path: Path) -> None:
+    task = SampleTask(break_every=50)
+    old = reported(store.write_old_run(tmp_path / "old", task))
+    new = reported(store.write_run(tmp_path / "new", task))
 
-    summary = render.render(session, out)
+    assert asdict(old) == asdict(new)
+
+
+def test_a_required_probe_that_was_not_hit_is_not_green(tmp_path: Path) -> None:
+    out = store.write_run(tmp_path / "out", SampleTask(probes=PROBES[:1]))
+
+    summary = reported(out)
 
     assert summary.exit_code == 5
     assert summary.missing_required[0].name == "recovery.abnormal"
     assert "required by power_loss" in (out / "report.html").read_text()
 
 
-def test_a_directory_without_a_run_has_no_report(session: Any, tmp_path: Path) -> None:
+def test_a_directory_without_a_run_has_no_report(tmp_path: Path) -> None:
     with pytest.raises(NotARun):
-        render.render(session, tmp_path)
+        reported(tmp_path)
 
     assert list(tmp_path.iterdir()) == []
 

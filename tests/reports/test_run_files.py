@@ -25,6 +25,7 @@ def test_a_directory_that_is_not_there_or_empty_may_be_written(tmp_path: Path) -
 
 def test_what_spark_left_of_a_start_that_failed_is_no_hindrance(tmp_path: Path) -> None:
     (tmp_path / "spark").mkdir()
+    (tmp_path / ".run.json.0a1b.tmp").touch()
 
     check_output(tmp_path)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-import json
+import os
+import signal
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -10,14 +11,23 @@ import pytest
 import sample_run
 from sample_run import DECLARED, SampleTask
 
-from crashmq.reports.errors import EnvironmentMissing, NotARun, OutputExists
+from crashmq.reports.errors import CannotWrite, EnvironmentMissing
 from crashmq.reports.records import EpisodeRecord, Shard
+from crashmq.reports.run_dir import begin_run, committed
 
 run_store = pytest.importorskip(
     "crashmq.reports.run_store", reason="pyspark is not installed"
 )
+aggregates = pytest.importorskip("crashmq.reports.aggregates")
+store = pytest.importorskip("sample_store")
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
-SHARDS = [Shard(0, 0, 3), Shard(1, 3, 3), Shard(2, 6, 1)]
+
+
+def run(session: Any, task: Any, out: Path, episodes: int, **how: Any) -> list[Any]:
+    seen: list[Any] = []
+    begin_run(out, task.run_id, task.definition, episodes, DECLARED)
+    run_store.run_on_spark(session, task, out, episodes, seen.append, **how)
+    return seen
 
 
 @pytest.fixture(autouse=True)
@@ -29,114 +39,68 @@ def _tasks_travel_whole() -> Iterator[None]:
     cloudpickle.unregister_pickle_by_value(sample_run)
 
 
-def test_a_run_is_read_as_its_task_gave_it(session: Any, tmp_path: Path) -> None:
-    task, out = SampleTask(break_every=4), tmp_path / "out"
-    seen: list[Any] = []
-
-    run_store.write_run(session, task, SHARDS, out, seen.append, declared=DECLARED)
-
-    read = run_store.read_run(session, out).orderBy("episode_id").collect()
-    wanted = [asdict(task.episode(n)) for n in range(7)]
-    assert [row.asDict(recursive=True) for row in read] == wanted
-    assert (seen[-1].shards_done, seen[-1].shards) == (3, 3)
-    assert (seen[-1].episodes_done, seen[-1].violations) == (7, 2)
-
-
-def test_a_run_of_a_version_that_kept_no_excuses_has_none(
-    session: Any, tmp_path: Path
-) -> None:
+def test_a_run_is_committed_as_its_task_gave_it(session: Any, tmp_path: Path) -> None:
     pq = pytest.importorskip("pyarrow.parquet")
-    out = tmp_path / "out"
-    run_store.write_run(
-        session, SampleTask(), SHARDS, out, lambda _: None, declared=DECLARED
-    )
-    (out / "episodes" / "shard-000001.parquet").unlink()
-    (out / "episodes" / "shard-000002.parquet").unlink()
-    old = out / "episodes" / "shard-000000.parquet"
-    pq.write_table(pq.read_table(old).drop_columns(["excuses"]), old)
+    task, out = SampleTask(break_every=4), tmp_path / "a [1] {b,c}*? %20"
 
-    read = run_store.read_run(session, out).orderBy("episode_id").collect()
+    seen = run(session, task, out, 120)
 
-    assert [row.excuses for row in read] == [[], [], []]
-    assert read[0].digest == SampleTask().episode(0).digest
-
-
-def test_a_run_says_what_it_was_and_that_it_ended(session: Any, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-
-    run_store.write_run(
-        session, SampleTask(), SHARDS, out, lambda _: None, declared=DECLARED
-    )
-
-    run = json.loads((out / "run.json").read_text())
-    assert run == {
-        "format": 1,
-        "run_id": "sample",
-        "shards": 3,
-        "episodes": 7,
-        "definition": SampleTask().definition,
-    }
-    assert json.loads((out / "declared.json").read_text()) == asdict(DECLARED)
-    assert json.loads((out / "finished.json").read_text())["elapsed_s"] > 0
+    rows = [
+        row
+        for path in aggregates.row_files(out)
+        for row in pq.read_table(path).to_pylist()
+    ]
+    wanted = [asdict(task.episode(n)) for n in range(120)]
+    assert sorted(rows, key=lambda row: row["episode_id"]) == wanted
+    assert (seen[-1].episodes, seen[-1].violated) == (120, 30)
 
 
-def test_a_directory_that_is_taken_is_left_alone(session: Any, tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text("mine")
+def test_spark_goes_on_with_what_others_began(session: Any, tmp_path: Path) -> None:
+    task, begun, whole = SampleTask(), tmp_path / "begun", tmp_path / "whole"
+    store.write_run(begun, task, 70)
+    (begun / "manifests" / "0000000000-0000000050.parquet").unlink()
 
-    with pytest.raises(OutputExists):
-        run_store.write_run(
-            session, SampleTask(), SHARDS, tmp_path, lambda _: None, declared=DECLARED
-        )
+    (*_, last) = run(session, task, begun, 150)
+    run(session, task, whole, 150)
 
-    assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
-    assert (tmp_path / "run.json").read_text() == "mine"
-
-
-def test_a_directory_named_like_a_pattern_is_read(session: Any, tmp_path: Path) -> None:
-    out = tmp_path / "a [1] {b,c}*? %20"
-
-    run_store.write_run(
-        session, SampleTask(), SHARDS, out, lambda _: None, declared=DECLARED
-    )
-
-    assert run_store.read_run(session, out).count() == 7
+    assert last.episodes == 150
+    found, wanted = map(aggregates.LocalAggregates, (begun, whole))
+    assert (found.sums(), found.digest()) == (wanted.sums(), wanted.digest())
 
 
-def test_a_run_of_no_episodes_has_no_rows(session: Any, tmp_path: Path) -> None:
-    out = tmp_path / "out"
+def test_a_run_that_is_whole_begins_no_job(session: Any, tmp_path: Path) -> None:
+    run(session, SampleTask(), tmp_path, 60)
 
-    run_store.write_run(
-        session, SampleTask(), [], out, lambda _: None, declared=DECLARED
-    )
-
-    assert run_store.read_run(session, out).count() == 0
+    assert run(session, SampleTask(), tmp_path, 60) == []
 
 
-def test_an_empty_directory_is_no_run(session: Any, tmp_path: Path) -> None:
-    with pytest.raises(NotARun):
-        run_store.read_run(session, tmp_path)
+def test_after_its_time_no_shard_is_begun(session: Any, tmp_path: Path) -> None:
+    run(session, SampleTask(), tmp_path, 10**9, time_s=0.0)
+
+    assert committed(tmp_path) == []
 
 
-def test_a_task_that_fails_leaves_a_run_without_an_end(
-    session: Any, tmp_path: Path
-) -> None:
+def test_a_task_that_fails_commits_nothing(session: Any, tmp_path: Path) -> None:
     class Failing(SampleTask):
         def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
             raise ValueError("the disk of this machine is on fire")
 
     errors = pytest.importorskip("pyspark.errors")
     with pytest.raises(errors.PySparkException, match="on fire"):
-        run_store.write_run(
-            session,
-            Failing(),
-            SHARDS[:1],
-            tmp_path / "out",
-            lambda _: None,
-            declared=DECLARED,
-        )
+        run(session, Failing(), tmp_path, 3)
 
-    assert not (tmp_path / "out" / "finished.json").exists()
-    assert run_store.read_run(session, tmp_path / "out").count() == 0
+    assert committed(tmp_path) == []
+
+
+def test_a_disk_that_is_full_is_told(session: Any, tmp_path: Path) -> None:
+    begin_run(tmp_path, "sample", SampleTask().definition, 3, DECLARED)
+    (tmp_path / "episodes").rmdir()
+    (tmp_path / "episodes").write_text("in the way")
+
+    with pytest.raises(
+        CannotWrite, match="episodes cannot be written: Not a directory"
+    ):
+        run_store.run_on_spark(session, SampleTask(), tmp_path, 3, lambda _: None)
 
 
 def test_executors_without_our_code_are_told_what_they_lack(
@@ -149,14 +113,7 @@ def test_executors_without_our_code_are_told_what_they_lack(
             yield no_such_module.row
 
     with pytest.raises(EnvironmentMissing, match="has no module no_such_module: "):
-        run_store.write_run(
-            session,
-            Foreign(),
-            SHARDS[:1],
-            tmp_path / "out",
-            lambda _: None,
-            declared=DECLARED,
-        )
+        run(session, Foreign(), tmp_path, 3)
 
 
 def test_an_interrupt_cancels_the_job_and_is_raised(
@@ -166,20 +123,41 @@ def test_an_interrupt_cancels_the_job_and_is_raised(
         def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
             while True:
                 yield from SampleTask.run_shard(self, shard)
-                shard = Shard(shard.number, 0, 0)
+                shard = Shard(0, 0)
 
     def interrupt(_: Any) -> None:
         raise KeyboardInterrupt
 
+    task = Endless()
+    begin_run(tmp_path, task.run_id, task.definition, 3, DECLARED)
     with pytest.raises(KeyboardInterrupt):
-        run_store.write_run(
-            session,
-            Endless(),
-            SHARDS[:1],
-            tmp_path / "out",
-            interrupt,
-            declared=DECLARED,
-        )
+        run_store.run_on_spark(session, task, tmp_path, 3, interrupt)
 
     assert session.sparkContext.statusTracker().getActiveJobsIds() == []
     assert session.range(3).count() == 3
+
+
+def test_an_episode_that_kills_its_worker_is_one_row(
+    session: Any, tmp_path: Path
+) -> None:
+    class Killing(SampleTask):
+        def episode(self, episode_id: int) -> EpisodeRecord:
+            if episode_id in (57, 81):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return super().episode(episode_id)
+
+    run(session, Killing(), tmp_path, 120)
+
+    found = aggregates.LocalAggregates(tmp_path)
+    assert sum(each.episodes for each in found.sums()["scenarios"]) == 120
+    assert sum(each.unjudged for each in found.sums()["scenarios"]) == 2
+    assert {each.outcome for each in found.findings()} == {"killed"}
+
+
+def test_spark_that_is_gone_is_one_sentence() -> None:
+    stopped = RuntimeError("Job 3 cancelled because SparkContext was shut down\n\tat x")
+
+    told = run_store._told(stopped)
+
+    assert isinstance(told, EnvironmentMissing)
+    assert "the same command goes on with it" in str(told)

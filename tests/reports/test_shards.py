@@ -1,76 +1,92 @@
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from sample_run import SampleTask
 
+from crashmq.reports.errors import CannotWrite
 from crashmq.reports.records import EpisodeRecord, Shard
+from crashmq.reports.run_dir import committed
 
-pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pq = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
-shards = pytest.importorskip(
-    "crashmq.reports.shards", reason="pyarrow is not installed"
-)
+shards = pytest.importorskip("crashmq.reports.shards")
+sums = pytest.importorskip("crashmq.reports.sums")
+
+SHARD = Shard(50, 50)
+NAME = "0000000050-0000000100.parquet"
 
 
-def test_integers_become_int64_and_all_else_text() -> None:
-    schema = shards.arrow_schema(EpisodeRecord)
-
-    assert schema.field("episode_id").type == pa.int64()
-    assert schema.field("outcome").type == pa.string()
-    hits = schema.field("probes").type.value_type
-    assert [(f.name, f.type) for f in hits] == [
-        ("probe", pa.string()),
-        ("hits", pa.int64()),
-    ]
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    for name in ("episodes", "manifests"):
+        (tmp_path / name).mkdir()
+    return tmp_path
 
 
-def test_a_table_holds_every_field_of_every_row() -> None:
-    rows = [SampleTask(break_every=2).episode(n) for n in range(4)]
-
-    table = shards.table_of(rows, EpisodeRecord)
-
-    assert table.to_pylist() == [asdict(row) for row in rows]
+def files(out: Path) -> list[str]:
+    return sorted(str(p.relative_to(out)) for p in out.rglob("*") if p.is_file())
 
 
-def test_no_rows_make_an_empty_table_of_the_same_schema() -> None:
-    table = shards.table_of([], EpisodeRecord)
+def test_a_shard_is_its_rows_and_a_manifest_and_nothing_beside(out: Path) -> None:
+    task = SampleTask(break_every=3)
 
-    assert table.num_rows == 0
-    assert table.schema == shards.arrow_schema(EpisodeRecord)
+    result = shards.write_shard(task, SHARD, out)
 
-
-def test_a_shard_is_one_file_and_nothing_beside_it(tmp_path: Path) -> None:
-    task, shard = SampleTask(break_every=3), Shard(4, 8, 4)
-
-    result = shards.write_shard(task, shard, tmp_path)
-
-    assert [path.name for path in tmp_path.iterdir()] == ["shard-000004.parquet"]
-    assert result == shards.ShardResult(number=4, episodes=4, violated=1)
-    read = pq.read_table(tmp_path / "shard-000004.parquet")
-    assert read.column("episode_id").to_pylist() == [8, 9, 10, 11]
-    assert read.schema.metadata[b"crashmq.run_id"] == b"sample"
+    assert files(out) == [f"episodes/{NAME}", f"manifests/{NAME}"]
+    assert result == shards.ShardResult(first_episode=50, episodes=50, violated=17)
+    assert committed(out) == [SHARD]
+    (manifest,) = pq.read_table(out / "manifests" / NAME).to_pylist()
+    assert (manifest["run_id"], manifest["failed"]) == (task.run_id, 17)
 
 
-def test_a_shard_done_twice_is_the_same_file(tmp_path: Path) -> None:
-    task, shard = SampleTask(), Shard(0, 0, 5)
-    shards.write_shard(task, shard, tmp_path)
-    before = (tmp_path / "shard-000000.parquet").read_bytes()
+def test_rows_of_failures_are_a_group_of_their_own(out: Path) -> None:
+    shards.write_shard(SampleTask(break_every=3), SHARD, out)
 
-    shards.write_shard(task, shard, tmp_path)
+    rows = pq.ParquetFile(out / "episodes" / NAME)
 
-    assert (tmp_path / "shard-000000.parquet").read_bytes() == before
+    failed, passed = (rows.read_row_group(n)["episode_id"].to_pylist() for n in (0, 1))
+    assert failed == [n for n in range(50, 100) if n % 3 == 0]
+    assert passed == [n for n in range(50, 100) if n % 3]
 
 
-def test_a_task_that_loses_a_row_writes_nothing(tmp_path: Path) -> None:
+def test_a_shard_done_twice_is_the_same_files(out: Path) -> None:
+    shards.write_shard(SampleTask(), SHARD, out)
+    before = [(out / name).read_bytes() for name in files(out)]
+
+    shards.write_shard(SampleTask(), SHARD, out)
+
+    assert [(out / name).read_bytes() for name in files(out)] == before
+
+
+def test_a_task_that_loses_a_row_writes_nothing(out: Path) -> None:
     class Forgetful(SampleTask):
         def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
             yield self.episode(shard.first_episode)
 
-    with pytest.raises(ValueError, match="has 3 episodes and its task gave 1 rows"):
-        shards.write_shard(Forgetful(), Shard(0, 0, 3), tmp_path)
+    with pytest.raises(ValueError, match="has 50 episodes and its task gave 1 rows"):
+        shards.write_shard(Forgetful(), SHARD, out)
 
-    assert list(tmp_path.iterdir()) == []
+    assert files(out) == []
+
+
+@pytest.mark.parametrize("at", ["episodes", "manifests"])
+def test_a_full_disk_commits_nothing_and_is_told(
+    out: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    place = shards.move_into_place
+
+    def move(temporary: Path, path: Path) -> None:
+        if path.parent.name == at:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        place(temporary, path)
+
+    monkeypatch.setattr(shards, "move_into_place", move)
+    with pytest.raises(CannotWrite, match=f"{at} cannot be written: No space left on"):
+        shards.write_shard(SampleTask(), SHARD, out)
+
+    assert committed(out) == []
+    assert not [name for name in files(out) if name.endswith(".tmp")]

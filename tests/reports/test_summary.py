@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 from sample_figures import DECLARED, clean, finding, totals
 
-from crashmq.reports.figures import Excuse, Figures, OpStatus
+from crashmq.reports.figures import Figures
+from crashmq.reports.records import ExcuseCount, OpCount
 from crashmq.reports.summary import Missing, summarise
 
 CUT_SHORT = clean(elapsed_s=None)
@@ -96,8 +97,8 @@ def test_a_declared_law_without_a_check_is_vacuous() -> None:
 def test_a_law_excused_in_nearly_all_its_moments_is_named() -> None:
     at_the_bound, beyond = 70 * 99, 70 * 99 + 1
 
-    kept = summarise(clean(excuses=[Excuse("CL-1", "alone", at_the_bound)]), {})
-    named = summarise(clean(excuses=[Excuse("CL-1", "alone", beyond)]), {})
+    kept = summarise(clean(excuses=[ExcuseCount("CL-1", "alone", at_the_bound)]), {})
+    named = summarise(clean(excuses=[ExcuseCount("CL-1", "alone", beyond)]), {})
 
     assert (kept.mostly_excused, kept.warnings) == ([], [])
     assert named.mostly_excused == ["CL-1"]
@@ -106,7 +107,7 @@ def test_a_law_excused_in_nearly_all_its_moments_is_named() -> None:
 
 
 def test_what_makes_green_mean_less_is_warned_of() -> None:
-    ops = [OpStatus("During", "", 0), OpStatus("PutMessage", "Skipped", 5)]
+    ops = [OpCount("During", "", 0), OpCount("PutMessage", "Skipped", 5)]
     run = clean().run | {"definition": {"scenarios": ["power_loss"], "mutant": "R21"}}
     few = [totals(episodes=50)]
 

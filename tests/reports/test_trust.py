@@ -24,22 +24,21 @@ DEFINITION: dict[str, Any] = {"scenarios": ["power_loss"], "seed": 7, "mutant": 
 RUN: dict[str, Any] = {
     "format": 1,
     "run_id": "d1e5",
-    "shards": 4,
     "episodes": 100,
     "definition": DEFINITION,
 }
+SESSION = {"began": "", "host": "", "command": "", "ended": "", "elapsed_s": 0.5}
 HUGE = "9" * 5000
 
 BAD_RUNS: dict[str, tuple[object, str]] = {
     "no object": ([], "is not a JSON object"),
-    "another format": (RUN | {"format": {}}, "another format than 1"),
-    "no format": ({}, "another format than 1"),
+    "another format": (RUN | {"format": {}}, "another format than 1 and 2"),
+    "no format": ({}, "another format than 1 and 2"),
     "no episodes": ({k: RUN[k] for k in RUN if k != "episodes"}, r"has no \$.episodes"),
     "a text of episodes": (RUN | {"episodes": "many"}, r"'many' at \$.episodes"),
     "a truth of episodes": (RUN | {"episodes": True}, r"True at \$.episodes"),
     "too few episodes": (RUN | {"episodes": -1}, r"-1 at \$.episodes"),
     "too many episodes": (RUN | {"episodes": 10**18}, r"at \$.episodes, not a count"),
-    "half a shard": (RUN | {"shards": 0.5}, r"0.5 at \$.shards"),
     "a long id": (RUN | {"run_id": "x" * 5000}, r"x\.\.\. at \$.run_id"),
     "an id of a terminal": (RUN | {"run_id": "\x1b[2J"}, r"'\\x1b\[2J' at \$.run_id"),
     "no definition": (RUN | {"definition": None}, r"None at \$.definition"),
@@ -136,19 +135,23 @@ def test_a_file_that_is_no_json_of_a_size_is_one_sentence(
         (FINISHED_FILE, {"elapsed_s": "7"}),
         (FINISHED_FILE, {"elapsed_s": float("nan")}),
         (FINISHED_FILE, {"elapsed_s": -1}),
-        (RUN_FILE, RUN | {"shards": None}),
+        (RUN_FILE, RUN | {"episodes": None}),
+        ("sessions/0001.json", {}),
+        ("sessions/0001.json", SESSION | {"elapsed_s": "long"}),
+        ("sessions/0001.json", SESSION | {"command": "\x1b[2J"}),
     ],
 )
 def test_a_report_of_a_wrong_file_is_one_sentence(
     run: Path, name: str, value: object
 ) -> None:
+    (run / "sessions").mkdir()
     write(run / name, value)
 
     result = CliRunner().invoke(main, ["report", str(run)])
 
     assert result.exit_code == 2, result.output
     (line,) = result.stderr.splitlines()
-    assert name in line
+    assert Path(name).name in line
     assert not (run / "spark").exists()
 
 

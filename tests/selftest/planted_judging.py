@@ -118,7 +118,7 @@ _AGAIN = (
     ("J36", *_FOUND_AGAIN, "StoreUp(*at, found, seen),", ""),
     (
         *("J37", *_FOUND_AGAIN),
-        *("StartLeft(*at, before, found, left, ended),", ""),
+        *("StartLeft(*at, before, found, left, ended, known.tampering.is_found),", ""),
     ),
     ("J38", *_FOUND_AGAIN, "if known.tampering.damaged:", "if False:"),
 )

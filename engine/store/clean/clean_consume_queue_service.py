@@ -63,6 +63,8 @@ class CleanConsumeQueueService:
             if self._is_stopped or log_min <= 0:
                 IDLE.hit()
                 return 0
+            # The log's cleaner may be amid the removal of a file before that.
+            self._commit_log.mapped_files.settle_deletion()
             deleted = self._consume_queues.delete_expired(log_min, self._pause)
             deleted += sum(delete(log_min) for delete in self._delete_expired)
         (DELETED if deleted else NONE_TO_DELETE).hit()

@@ -434,9 +434,9 @@ class MappedFileQueue:
         try:
             self.settle_deletion()
             first.destroy()
+            self._may_come_back = True  # before anybody sees that it is gone
             del self.files[0]
             DELETED.hit()
-            self._may_come_back = True
             self.settle_deletion()
         except OSError:
             NOT_DELETED.hit()

@@ -1,0 +1,24 @@
+"""``crashmq sql``: people's own questions to a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from crashmq.harness.commands.output import say
+from crashmq.harness.commands.reporting import lacking_is_told
+
+
+@click.command()
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("question", metavar="SELECT")
+def command(directory: Path, question: str) -> None:
+    """Answer a SELECT on the soak in DIR.
+
+    Views: episodes, manifests, scenarios, ops, crash_points, probes, laws, excuses.
+    """
+    with lacking_is_told(spark=False):
+        from crashmq.reports.sql import answer
+
+        say(answer(directory, question))

@@ -1,0 +1,100 @@
+"""The shards of a run in processes of this machine, without Spark.
+
+A child does one shard and commits it as an executor would, so a run that was begun
+here can be gone on with there. A shard whose child died is given to another one, which
+takes care (``reports.careful``); it is given up if that leads nowhere.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+from crashmq.harness.searches.side_by_side import Lost, Over, SideBySide, Tell
+from crashmq.reports.careful import deaths_noted
+from crashmq.reports.errors import ReportError, ShardLost
+from crashmq.reports.masters import ATTEMPTS
+from crashmq.reports.records import Shard
+from crashmq.reports.run_dir import missing
+from crashmq.reports.shards import RunProgress, ShardResult, write_shard
+from crashmq.reports.task import Task
+
+_SHARD_TIMEOUT_S = 3_600.0  # of the child's own work; its episodes have their own limit
+_POLL_S = 0.5
+
+
+def run_here(
+    task: Task,
+    out: Path,
+    episodes: int,
+    progress: Callable[[RunProgress], None],
+    *,
+    workers: int | None = None,
+    time_s: float | None = None,
+) -> None:
+    """Run the shards that are missing of so many episodes, and commit them in ``out``.
+
+    ``progress`` is called every half second, and once at the end.
+
+    Args:
+        task: what is run.
+        out: the run's directory, begun already.
+        episodes: how many the run shall have.
+        progress: told how far it is.
+        workers: how many processes at a time; None for one a core.
+        time_s: seconds after which no shard is begun; None for as long as it takes.
+
+    Raises:
+        CannotWrite: the disk is full, say.
+        ShardLost: a shard could not be done, however often it was begun.
+    """
+    workers = workers or os.cpu_count() or 1
+    began, done, violated = time.monotonic(), 0, 0
+    waiting, died, noted = missing(out, episodes), Counter[Shard](), 0
+
+    def work(shard: Shard, tell: Tell) -> None:
+        try:
+            tell(write_shard(task, shard, out, again=died[shard] > 0))
+        except ReportError as error:
+            tell(error)
+
+    def elapsed_s() -> float:
+        return time.monotonic() - began
+
+    with SideBySide(work, workers, _SHARD_TIMEOUT_S) as side:
+        side.add(islice(waiting, workers))
+        while not side.is_idle:
+            for shard, what in side.told(until=time.monotonic() + _POLL_S):
+                match what:
+                    case ShardResult():
+                        done += what.episodes
+                        violated += what.violated
+                    case Over(how=""):
+                        side.add(islice(waiting, _is_time(time_s, elapsed_s())))
+                    case Over(how=how):
+                        died[shard] += 1
+                        told, noted = noted, deaths_noted(out)
+                        if noted == told and died[shard] >= ATTEMPTS:
+                            raise _given_up(shard, how, died[shard])
+                        side.add([shard])
+                    case ReportError():
+                        raise what
+                    case Lost(detail=detail):
+                        raise RuntimeError(detail)
+            progress(RunProgress(done, violated, elapsed_s()))
+
+
+def _is_time(time_s: float | None, elapsed_s: float) -> bool:
+    return time_s is None or elapsed_s < time_s
+
+
+def _given_up(shard: Shard, how: str, died: int) -> ShardLost:
+    return ShardLost(
+        f"{died} processes that were to run the episodes {shard.first_episode} to "
+        f"{shard.end - 1} died, the last by {how}: see that there is memory for "
+        f"--workers, and give the same command again, which goes on."
+    )

@@ -1,0 +1,183 @@
+"""What a run comes to: its sums, its digest, its distinct failures; without Spark.
+
+Read are the manifests, and of the rows those that did not pass. A run of format 1 has
+no manifests: they are made of its rows, each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from crashmq.reports.arrow import arrow_schema
+from crashmq.reports.errors import NotARun
+from crashmq.reports.figures import Finding
+from crashmq.reports.files import RUN_FORMAT, read_run_file
+from crashmq.reports.records import EpisodeRecord, Shard, ShardRecord
+from crashmq.reports.run_dir import EPISODES_DIR, MANIFESTS_DIR, committed, name_of
+from crashmq.reports.sums import PASSED, SUMS, added_up, manifest_of, rows_of, summed
+
+_OF_A_FINDING = (
+    *("outcome", "scenario", "subject", "mutant", "seed", "setup"),
+    *("program", "digest", "episode_id", "steps", "events"),
+)
+_TELLING = ["signature", "outcome", "scenario", "steps", "episode_id"]
+
+
+class Aggregates(Protocol):
+    """A run summed up, by whoever can."""
+
+    def sums(self) -> Mapping[str, list[Any]]:
+        """Instances of ``SUMS[name]`` by name, sorted by their texts."""
+
+    def digest(self) -> str:
+        """SHA-256 over what every episode saw, added up; "" without an episode."""
+
+    def findings(self) -> list[Finding]:
+        """One row per distinct failure: its smallest episode, and how many there were.
+
+        A failure is known by its signature; an episode without one (its process died,
+        or took too long) gets its outcome and scenario for a signature.
+        """
+
+
+class LocalAggregates:
+    """A run summed up in this process, a few hundred manifests at a time."""
+
+    def __init__(self, out: Path) -> None:
+        """Read the manifests of the run in ``out``.
+
+        Raises:
+            NotARun: no run was written to ``out``, or something of it is damaged.
+        """
+        self._digests: list[str] = []
+        self._with_failures: list[Path] = []
+        self._sums = summed(self._heard(out))
+
+    def sums(self) -> Mapping[str, list[Any]]:
+        """See ``Aggregates``."""
+        return {name: rows_of(self._sums[name], SUMS[name]) for name in SUMS}
+
+    def digest(self) -> str:
+        """See ``Aggregates``."""
+        return added_up(self._digests) if self._digests else ""
+
+    def findings(self) -> list[Finding]:
+        """See ``Aggregates``."""
+        smallest: dict[str, tuple[int, int, Path]] = {}
+        times: dict[str, int] = {}
+        for path in self._with_failures:
+            for row in _rows(path, _TELLING, pc.field("outcome") != PASSED):
+                signature = _signature(row)
+                times[signature] = times.get(signature, 0) + 1
+                found = (row["steps"], row["episode_id"], path)
+                smallest[signature] = min(smallest.get(signature, found), found)
+        return [
+            _finding(signature, _row(path, number), times[signature])
+            for signature, (_, number, path) in smallest.items()
+        ]
+
+    def _heard(self, out: Path) -> Iterator[pa.Table]:
+        for path, manifest in manifests(out):
+            self._digests += manifest["digest"].to_pylist()
+            if pc.sum(manifest["failed"]).as_py():
+                self._with_failures.append(path)
+            yield manifest
+
+
+def manifests(out: Path) -> Iterator[tuple[Path, pa.Table]]:
+    """The manifests of a run, each with the file of its rows.
+
+    Raises:
+        NotARun: no run was written to ``out``, or something of it is damaged.
+    """
+    run = read_run_file(out)
+    if run["format"] != RUN_FORMAT:
+        for path in row_files(out):
+            yield path, manifest_from_rows(run["run_id"], path)
+        return
+    schema = arrow_schema(ShardRecord)
+    for shard in committed(out):
+        path = out / MANIFESTS_DIR / name_of(shard)
+        yield out / EPISODES_DIR / name_of(shard), _table(path, schema)
+
+
+def row_files(out: Path) -> list[Path]:
+    """The files of a run's rows, in the order of its episodes.
+
+    Raises:
+        NotARun: no run was written to ``out``.
+    """
+    directory = out / EPISODES_DIR
+    if read_run_file(out)["format"] == RUN_FORMAT:
+        return [directory / name_of(shard) for shard in committed(out)]
+    return sorted(directory.glob("[!.]*.parquet"))
+
+
+def manifest_from_rows(run_id: str, path: Path) -> pa.Table:
+    """The manifest that a file of rows would have had.
+
+    A list that an older version did not keep yet is empty.
+
+    Raises:
+        NotARun: the file cannot be read.
+    """
+    rows = _table(path, arrow_schema(EpisodeRecord))
+    first = pc.min(rows["episode_id"]).as_py() or 0
+    return manifest_of(run_id, Shard(first, rows.num_rows), rows)
+
+
+def _table(path: Path, schema: pa.Schema) -> pa.Table:
+    """A file as a table of this schema."""
+    try:
+        table = pq.ParquetFile(path).read(use_threads=False)
+        empty = pa.array([[]] * table.num_rows, schema.field("excuses").type)
+        if "excuses" not in table.column_names:
+            table = table.append_column("excuses", empty)
+        return table.select(schema.names).cast(schema)
+    except (OSError, pa.ArrowException, KeyError) as error:
+        raise _damaged(path, error) from None
+
+
+def _rows(path: Path, columns: Sequence[str], which: Any) -> list[dict[str, Any]]:
+    """Rows of a file as dicts; a group that has none of them is not read."""
+    try:
+        table = pq.read_table(path, columns=list(columns), filters=which)
+    except (OSError, pa.ArrowException, KeyError) as error:
+        raise _damaged(path, error) from None
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
+
+
+def _row(path: Path, number: int) -> dict[str, Any]:
+    names = [name for name in arrow_schema(EpisodeRecord).names if name != "excuses"]
+    (row,) = _rows(path, names, pc.field("episode_id") == number)
+    return row
+
+
+def _signature(row: Mapping[str, Any]) -> str:
+    return row["signature"] or f"{row['outcome'].replace(':', '-')}-{row['scenario']}"
+
+
+def _finding(signature: str, row: Mapping[str, Any], times: int) -> Finding:
+    broken = [each for each in row["verdicts"] if each["outcome"] != PASSED]
+    told = min(
+        ((each["step"], each["law"], each["op"], each["message"]) for each in broken),
+        default=(-1, "", "", ""),
+    )
+    values: dict[str, Any] = {name: row[name] for name in _OF_A_FINDING}
+    values |= zip(("step", "law", "op", "message"), told, strict=True)
+    return Finding(signature=signature, episodes=times, **values)
+
+
+def _damaged(path: Path, error: Exception) -> NotARun:
+    why = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return NotARun(
+        f"{path} cannot be read ({why[:200]}); remove it and the manifest of its name, "
+        f"and give the soak's command again: it makes what is missing."
+    )

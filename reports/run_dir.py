@@ -1,0 +1,223 @@
+"""The directory of a run that can be gone on with.
+
+::
+
+    run.json                          what was asked for; written first
+    declared.json                     what could have happened
+    sessions/0001.json                how each command went that worked on it
+    episodes/0000000050-0000000100.parquet     the rows of these episodes
+    manifests/0000000050-0000000100.parquet    what commits them, and their sums
+    report.html, report.md, summary.json, cases/
+    spark/                            log and scratch space of Spark
+
+What a run is, is its definition, and that is no word about its length: whoever gives
+the same one goes on with it. A name says which episodes it is of; what lies within
+another one of the same kind is superseded. So files of one run may be added to it, and
+none is ever changed. Who reads a run reads what its manifests name, and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from crashmq.reports.errors import BadRequest, NotARun, OutputExists
+from crashmq.reports.files import (
+    RUN_FILE,
+    RUN_FORMAT,
+    check_output,
+    read_elapsed_s,
+    read_run_file,
+    write_declared,
+    write_json,
+)
+from crashmq.reports.records import Declared, Shard, shards_of
+from crashmq.reports.trust import (
+    check_fields,
+    is_seconds,
+    is_text,
+    read_object,
+)
+
+EPISODES_DIR = "episodes"
+MANIFESTS_DIR = "manifests"
+SESSIONS_DIR = "sessions"
+# How a session ended; "" of one that was ended from outside, or has not yet.
+DONE, TIME_WAS_UP = "done", "time was up"
+
+_NAME = re.compile(r"(\d{10})-(\d{10})\.parquet")
+_SESSION = {
+    "began": (is_text, "a text"),
+    "host": (is_text, "a text"),
+    "command": (is_text, "a text"),
+    "ended": (is_text, "a text"),
+    "elapsed_s": (is_seconds, "seconds"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One command that worked on a run."""
+
+    began: str  # date and time of day, UTC
+    host: str
+    command: str
+    ended: str = ""
+    elapsed_s: float = 0.0
+
+
+def name_of(shard: Shard) -> str:
+    """The file of these episodes, of rows or of their manifest."""
+    return f"{shard.first_episode:010d}-{shard.end:010d}.parquet"
+
+
+def committed(out: Path) -> list[Shard]:
+    """What a run has, in order; none of it twice."""
+    directory = out / MANIFESTS_DIR
+    names = [path.name for path in directory.iterdir()] if directory.is_dir() else []
+    bounds = [
+        map(int, found.groups()) for found in map(_NAME.fullmatch, names) if found
+    ]
+    there = [Shard(first, end - first) for first, end in bounds if first < end]
+    kept: list[Shard] = []
+    for shard in sorted(there, key=lambda one: (one.first_episode, -one.end)):
+        if not kept or kept[-1].end <= shard.first_episode:
+            kept.append(shard)
+    return kept
+
+
+def missing(out: Path, episodes: int) -> Iterator[Shard]:
+    """The shards of so many episodes that a run has not, in order."""
+    there = committed(out)
+    firsts = [shard.first_episode for shard in there]
+    for shard in shards_of(episodes):
+        at = bisect_right(firsts, shard.first_episode) - 1
+        if at < 0 or not there[at].holds(shard):
+            yield shard
+
+
+def check_run(out: Path, run_id: str, definition: Mapping[str, Any]) -> None:
+    """See that a run of this definition may be begun or gone on with; touches nothing.
+
+    Raises:
+        OutputExists: something else is there.
+    """
+    if not (out / RUN_FILE).exists():
+        check_output(out)
+        return
+    try:
+        run = read_run_file(out)
+    except NotARun as error:
+        raise OutputExists(f"{error} To run something, give --out a new one.") from None
+    if run["format"] != RUN_FORMAT:
+        raise OutputExists(
+            f"{out} holds a run of an older crashmq, which can be reported, but "
+            f"not gone on with: give --out a new directory."
+        )
+    if run["run_id"] == run_id:
+        return
+    names = sorted(definition.keys() | run["definition"].keys())
+    was, now = run["definition"], definition
+    other = [name for name in names if was.get(name) != now.get(name)]
+    said = ", ".join(f"{name} {was.get(name)!r}" for name in other)
+    raise OutputExists(
+        f"{out} holds another run, of {said}; nothing was written: go on with it as it "
+        f"was begun, or give --out a new directory."
+    )
+
+
+def begin_run(
+    out: Path,
+    run_id: str,
+    definition: Mapping[str, Any],
+    episodes: int,
+    declared: Declared,
+) -> int:
+    """Begin a run in ``out``, or go on with the one that is there.
+
+    Args:
+        out: a new directory, or one of a run of this very definition.
+        run_id: the definition's name.
+        definition: all that decides a row, but for its episode's number.
+        episodes: how many the run shall have, no fewer than it has.
+        declared: what could happen in it.
+
+    Returns:
+        how many episodes it has already.
+
+    Raises:
+        OutputExists: something else is there; nothing was written.
+    """
+    check_run(out, run_id, definition)
+    there = sum(shard.episodes for shard in committed(out))
+    _write_run_file(out, run_id, definition, max(episodes, there))
+    write_declared(out, declared)
+    return there
+
+
+def end_early(out: Path) -> None:
+    """Let a run have been asked for what it has: its time was up."""
+    run = read_run_file(out)
+    there = sum(shard.episodes for shard in committed(out))
+    _write_run_file(out, run["run_id"], run["definition"], there)
+
+
+def new_session(out: Path) -> Path:
+    """The file of the next session, which nobody else was given."""
+    for number in range(1, 10_000):
+        path = out / SESSIONS_DIR / f"{number:04d}.json"
+        try:
+            path.touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        return path
+    raise BadRequest(f"{out} had 9,999 sessions; give --out a new directory.")
+
+
+def write_session(path: Path, session: Session) -> None:
+    """Say how a session goes, or went."""
+    write_json(path, asdict(session))
+
+
+def read_sessions(out: Path) -> list[Session]:
+    """The commands that worked on a run, in order; one ended at once told nothing.
+
+    Raises:
+        NotARun: a file of them says something else.
+    """
+    found = []
+    for path in sorted((out / SESSIONS_DIR).glob("*.json")):
+        if path.is_file() and path.stat().st_size == 0:
+            continue
+        value = read_object(path)
+        check_fields(path, value, _SESSION, tuple(_SESSION))
+        found.append(Session(**{name: value[name] for name in _SESSION}))
+    return found
+
+
+def elapsed_of(out: Path) -> float | None:
+    """How long a run took, all its sessions together; None if it was cut short.
+
+    Raises:
+        NotARun: what says so cannot be read.
+    """
+    sessions = read_sessions(out)
+    if not sessions:
+        return read_elapsed_s(out)
+    if not sessions[-1].ended:
+        return None
+    return round(sum(session.elapsed_s for session in sessions), 3)
+
+
+def _write_run_file(
+    out: Path, run_id: str, definition: Mapping[str, Any], episodes: int
+) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    run = {"format": RUN_FORMAT, "run_id": run_id, "episodes": episodes}
+    write_json(out / RUN_FILE, run | {"definition": dict(definition)})
+    for name in (EPISODES_DIR, MANIFESTS_DIR, SESSIONS_DIR):
+        (out / name).mkdir(exist_ok=True)

@@ -1,0 +1,60 @@
+"""Questions to a run in SQL: its rows and its sums as views of DuckDB, in memory.
+
+::
+
+    episodes     a row each, as ``EpisodeRecord``
+    manifests    a row a shard, as ``ShardRecord``
+    scenarios, ops, crash_points, probes, laws, excuses
+                 the sums of the manifests, a row a shard and name
+
+A run of format 1 has no manifests; its view of them is made of its rows.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from crashmq.reports.aggregates import manifests, row_files
+from crashmq.reports.arrow import arrow_schema
+from crashmq.reports.errors import BadRequest
+from crashmq.reports.files import read_run_file
+from crashmq.reports.records import ShardRecord
+from crashmq.reports.sums import SUMS
+
+
+def answer(out: Path, question: str) -> str:
+    """What a ``select`` on the views of a run gives, as a table in text.
+
+    Raises:
+        NotARun: no run was written to ``out``.
+        BadRequest: DuckDB cannot answer that.
+    """
+    read_run_file(out)
+    with duckdb.connect() as connection:
+        _make_views(connection, out)
+        try:
+            found = connection.sql(question)
+        except duckdb.Error as error:
+            said = str(error).splitlines()[0]
+            raise BadRequest(
+                f"{said}. Views: episodes, manifests, {', '.join(SUMS)}; docs/runs.md "
+                f"says what is in them."
+            ) from None
+        return str(found) if found is not None else ""
+
+
+def _make_views(connection: duckdb.DuckDBPyConnection, out: Path) -> None:
+    of_shards = [arrow_schema(ShardRecord).empty_table()]
+    of_shards += [manifest for _, manifest in manifests(out)]
+    connection.register("manifests", pa.concat_tables(of_shards))
+    for name in SUMS:
+        connection.execute(
+            f"create view {name} as "
+            f"select first_episode, unnest(item, recursive := true) "
+            f"from (select first_episode, unnest({name}) as item from manifests)"
+        )
+    if paths := [str(path) for path in row_files(out)]:
+        connection.read_parquet(paths, union_by_name=True).create_view("episodes")

@@ -1,0 +1,57 @@
+"""Questions to a run, and the document that says what they may be about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from sample_run import SampleTask
+
+from crashmq.harness.cli import main
+
+pytest.importorskip("duckdb", reason="duckdb is not installed")
+store = pytest.importorskip("sample_store")
+run_document = pytest.importorskip("crashmq.reports.run_document")
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def asked(out: Path, question: str) -> str:
+    result = CliRunner().invoke(main, ["sql", str(out), question])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.mark.parametrize("write", ["write_run", "write_old_run"])
+def test_rows_and_sums_answer_alike(tmp_path: Path, write: str) -> None:
+    out = getattr(store, write)(tmp_path / "out", SampleTask(break_every=7), 120)
+    wanted = sum(SampleTask().episode(n).verdicts[0].checks for n in range(120))
+
+    of_rows = "select sum(v.checks) n from (select unnest(verdicts) v from episodes)"
+
+    assert str(wanted) in asked(out, "select sum(checks) from laws where law = 'CL-1'")
+    assert str(wanted) in asked(out, f"{of_rows} where v.law = 'CL-1'")
+    failed = "select sum(failed) from manifests union select count(*) from episodes"
+    assert " 18 " in asked(out, f"{failed} where outcome = 'violated'")
+
+
+def test_a_question_that_is_none_is_one_sentence(tmp_path: Path) -> None:
+    out = store.write_run(tmp_path / "out", SampleTask(), 50)
+
+    result = CliRunner().invoke(main, ["sql", str(out), "select colour from episodes"])
+
+    assert result.exit_code == 2
+    assert "colour" in result.stderr
+    assert "Views: episodes, manifests, scenarios," in result.stderr
+
+
+def test_a_directory_without_a_run_answers_nothing(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["sql", str(tmp_path), "select 1"])
+
+    assert result.exit_code == 2
+    assert "holds no run of crashmq" in result.stderr
+
+
+def test_the_document_is_what_the_classes_say() -> None:
+    """Else write it again: python -m crashmq.reports.run_document > docs/runs.md."""
+    assert (ROOT / "docs" / "runs.md").read_text() == run_document.document()
