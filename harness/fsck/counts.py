@@ -316,7 +316,7 @@ def _lost_by_rocketmq(
         held = [*chain.get(key, ()), *beyond.get(key, ())]
         units = left.get(key, ())
         is_gone = _is_gone(units, dispatched_from, cut)
-        if key in strangers or not image.commit_log.runs:
+        if key in strangers or not image.commit_log.between(held):
             read = [(record.phy_offset, record) for record in held]
             read += strangers.get(key, [])
             dispatched = [of for at, of in sorted(read) if dispatched_from <= at < cut]

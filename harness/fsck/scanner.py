@@ -28,6 +28,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from crashmq.harness.fsck.store_files import extents
 from crashmq.models.files.left_out import LeftOut, Skip
 from crashmq.models.files.log import LogFile, QueueKey, first_nonzero, next_record
 from crashmq.models.files.oddity import is_odd, is_odd_to_rocketmq
@@ -42,6 +43,7 @@ from crashmq.models.files.record import (
     parse_record,
     tags_code,
 )
+from crashmq.models.files.sparse import SparseMap
 
 WINDOW: Final = 128 << 20
 WINDOW_RECORDS: Final = 1 << 17
@@ -159,9 +161,10 @@ def scan_split(split: Split, queues: QueueFiles) -> SplitScan:
     found = SplitScan(split)
     with (
         Path(split.place).open("rb") as file,
-        mmap.mmap(file.fileno(), split.limit, access=mmap.ACCESS_READ) as data,
+        SparseMap(file.fileno(), split.limit, access=mmap.ACCESS_READ) as data,
         memoryview(data) as view,
     ):
+        data.extents = tuple(extents(file.fileno(), split.limit))
         position = split.start
         is_searched = position > 0
         while position < split.end:
@@ -184,7 +187,7 @@ def scan_split(split: Split, queues: QueueFiles) -> SplitScan:
 
 def _next_start(view: memoryview, position: int, split: Split) -> int:
     """The first intact record from there on, as the laws' reader finds it; or -1."""
-    if first_nonzero(view[: split.end], position) >= split.end:
+    if first_nonzero(view, position) >= split.end:
         return -1
     file = LogFile(
         *(split.path, split.base, view, split.limit, (), 0, None, "", ()),

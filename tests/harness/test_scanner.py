@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -153,21 +152,3 @@ def test_workers_and_a_master_exclude_each_other(tmp_path: Path) -> None:
     asked = ["fsck", str(root), "--workers", "2", "--master", "local[2]"]
 
     assert CliRunner().invoke(main, asked).exit_code == 2
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("is_damaged", [False, True])
-def test_spark_says_what_one_process_says(is_damaged: bool, tmp_path: Path) -> None:
-    spark = pytest.importorskip("crashmq.reports.spark")
-    root = golden("clean").unpack(tmp_path / "store")
-    if is_damaged:
-        path = root / "consumequeue/orders/1/00000000000000000000"
-        path.write_bytes(path.read_bytes()[:1000].ljust(6000, b"\0"))
-    session = spark.open_session("local[2]", tmp_path / "run")
-    try:
-        runner = partial(spark.mapped, session)
-        tasks = Manner(runner, 0, 100_000, with_index=False)
-
-        assert told(root, tasks) == told(root, IN_SPLITS)
-    finally:
-        session.stop()
