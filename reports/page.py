@@ -288,6 +288,12 @@ def _state(checks: int, violations: int, unknown: int) -> str:
     return "checked" if checks else "vacuous"
 
 
+def _unusual(setup: dict[str, Any], usual: dict[str, Any]) -> str:
+    """What of a store is set otherwise than usual."""
+    told = [f"{k} {v}" for k, v in setup.items() if k not in usual or usual[k] != v]
+    return ", ".join(told) or ("all settings as usual" if setup else "")
+
+
 def _card(figures: Figures, found: Finding, cases: dict[str, str]) -> FindingCard:
     breach = found.step if found.step >= 0 else len(found.events)
     first, end = breach - _TRACE_BEFORE, breach + 1 + _TRACE_AFTER
@@ -297,7 +303,7 @@ def _card(figures: Figures, found: Finding, cases: dict[str, str]) -> FindingCar
         found=found,
         sentence=figures.declared.laws.get(found.law, ""),
         detail=detail_of(found),
-        setup=", ".join(f"{k} {v}" for k, v in json.loads(found.setup).items()),
+        setup=_unusual(json.loads(found.setup), figures.declared.setup),
         case=cases[found.signature],
         events=shown,
         events_before=before,

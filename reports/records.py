@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 # Shards grow with the run, so that a short one has many and a long one not too many:
 # the size of those that begin below a number of episodes, and of all others.
@@ -239,3 +240,4 @@ class Declared:
     required_probes: dict[str, list[str]] = field(default_factory=dict)  # by scenario
     required_laws: dict[str, list[str]] = field(default_factory=dict)
     mutants: dict[str, str] = field(default_factory=dict)  # id: title
+    setup: dict[str, Any] = field(default_factory=dict)  # what is so unless said

@@ -14,7 +14,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
@@ -33,7 +33,7 @@ from crashmq.models.knowledge.facts import Fact, decided_by
 from crashmq.models.laws.registry import declared_laws
 from crashmq.models.laws.run import same_digest
 from crashmq.models.ops import EVERYTHING, OP_CLASSES
-from crashmq.models.program import Program, to_json
+from crashmq.models.program import Program, Setup, to_json
 from crashmq.models.verdict import Outcome
 from crashmq.reports.records import (
     Declared,
@@ -309,6 +309,7 @@ def declared(scenarios: tuple[str, ...]) -> Declared:
         required_probes={one.name: list(one.required_probes) for one in chosen},
         required_laws={one.name: list(one.required_laws) for one in chosen},
         mutants={name: mutant.title for name, mutant in MUTANTS.items()},
+        setup=asdict(Setup()),
     )
 
 

@@ -25,6 +25,7 @@ DECLARED = Declared(
     scenarios={"power_loss": "what survives"},
     required_probes={"power_loss": ["log.roll"], "other": ["never.asked"]},
     required_laws={"power_loss": ["CL-1"]},
+    setup={"log_file_size": 4096, "cleans": False},
 )
 
 

@@ -133,6 +133,21 @@ def test_a_short_trace_is_shown_from_the_start_of_the_store_on() -> None:
 
 
 @pytest.mark.parametrize(
+    ("setup", "told"),
+    [
+        ('{"log_file_size": 8192, "cleans": false}', "log_file_size 8192"),
+        ('{"log_file_size": 4096, "cleans": false}', "all settings as usual"),
+        ('{"brokers": 2}', "brokers 2"),
+        ("{}", ""),
+    ],
+)
+def test_of_a_store_only_what_is_unusual_is_told(setup: str, told: str) -> None:
+    (card,) = page(clean(findings=[finding(setup=setup)])).violated
+
+    assert card.setup == told
+
+
+@pytest.mark.parametrize(
     ("message", "detail"),
     [
         (
