@@ -111,10 +111,8 @@ class MessageToPut:
             properties[MULTI_DISPATCH] = self.multi_dispatch
         if self.delay_level:
             properties["DELAY"] = str(self.delay_level)
-        for one in self.user_properties.split(";") if self.user_properties else ():
-            name, _, value = one.partition("=")
-            if name and value:
-                properties[name] = value
+        if self.user_properties:
+            properties |= _pairs_in(self.user_properties)
         if self.real_topic:
             properties["REAL_TOPIC"] = self.real_topic
             properties["REAL_QID"] = str(self.real_queue_id)
@@ -233,8 +231,17 @@ def message_for(
         prepared_offset if ends else 0,
         op.multi_dispatch,
         op.delay_level,
-        user_properties=op.properties,
+        # One without a value is none, and of two of a name the last one counts.
+        user_properties=";".join(
+            [f"{n}={v}" for n, v in _pairs_in(op.properties).items()]
+        ),
     )
+
+
+def _pairs_in(text: str) -> dict[str, str]:
+    """Names with values of ``a=1;b=x``. Source: #string2messageProperties."""
+    pairs = (one.partition("=") for one in text.split(";"))
+    return {name: value for name, _, value in pairs if name and value}
 
 
 def batch_for(

@@ -238,7 +238,7 @@ def test_the_doctor_looks_at_everything() -> None:
 
     assert result.exit_code in (0, 4)
     assert [line[:6] for line in result.stdout.splitlines()] == [
-        *("python", "core p", "crashm", "Spark ", "Java  "),
+        *("python", "core p", "crashm", "report", "Spark ", "Java  "),
     ]
 
 
@@ -378,7 +378,7 @@ def test_no_command_judges_without_asserts(
 
     result = crashmq(name, "--help")
 
-    if name in ("report", "list", "doctor"):
+    if name in ("report", "sql", "list", "doctor"):
         assert result.exit_code == 0
     else:
         assert f"`crashmq {name}` judges nothing under python -O" in complaint(result)

@@ -145,7 +145,8 @@ def test_disks_fail_where_a_scenario_says_so_and_nowhere_else() -> None:
     assert failing == {
         name
         for name, scenario in SCENARIOS.items()
-        if scenario.space.faults and kinds & set(scenario.space.kinds)
+        if (scenario.space.faults and kinds & set(scenario.space.kinds))
+        or name == "adopted_stores"  # the first start, of half of them
     }
 
 
