@@ -6,7 +6,6 @@ switches at lines turns it off for itself, so what runs in that alone is not see
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from types import FrameType
 from typing import Any
 
 from crashmq import engine
+from crashmq.harness.scheduling.line_switches import tracing
 
 _ENGINE = str(Path(engine.__file__).parent)
 
@@ -36,9 +36,5 @@ def traced(met: set[tuple[str, int]]) -> Iterator[None]:
             return call(frame, event, arg)
         return None
 
-    before = sys.gettrace()
-    sys.settrace(begins)
-    try:
+    with tracing(begins):
         yield
-    finally:
-        sys.settrace(before)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -59,19 +59,20 @@ def at_each_line(pause: Callable[[], None], *, enabled: bool) -> Iterator[None]:
     # the programs that ran before it.
     lined = tuple([f"crashmq.engine.{package}" for package in LINED])
     forget_results((*lined, "crashmq.harness.subjects"))
-    before = sys.gettrace()
-    sys.settrace(begins)
-    try:
+    with tracing(begins):
         yield
-    finally:
-        sys.settrace(before)
+
+
+def no_line_switches() -> AbstractContextManager[None]:
+    """While the context lasts no line is a switch point: who looks disturbs nobody."""
+    return tracing(None)
 
 
 @contextmanager
-def no_line_switches() -> Iterator[None]:
-    """While the context lasts no line is a switch point: who looks disturbs nobody."""
+def tracing(begins: Callable[[FrameType, str, Any], Any] | None) -> Iterator[None]:
+    """While the context lasts, Python calls ``begins`` at each call; None: nobody."""
     before = sys.gettrace()
-    sys.settrace(None)
+    sys.settrace(begins)
     try:
         yield
     finally:

@@ -25,7 +25,7 @@ from typing import Any
 from corpus_features import ODD_INNER, Feature
 from corpus_work import COMMIT, PREPARED, ROLLBACK, NotAcknowledged, Work
 from corpus_work import inner_message as inner
-from make_corpus import make
+from make_corpus import add, make
 from our_stores import write_with_our_engine
 from rocketmq import BrokerEnded, Brokers, MissingTool, Settings
 
@@ -220,12 +220,8 @@ def pack(source: Path, target: Path) -> None:
         root = source / feature.name / "store"
         with tarfile.open(target / f"{feature.name}.tar.xz", "w:xz", preset=9) as tar:
             for path in sorted(root.rglob("*")):
-                if not path.is_file():
-                    continue
-                entry = tarfile.TarInfo(path.relative_to(root).as_posix())
-                entry.size, entry.mode = path.stat().st_size, 0o644
-                with path.open("rb") as content:
-                    tar.addfile(entry, content)
+                if path.is_file():
+                    add(tar, path, path.relative_to(root))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -93,10 +93,11 @@ def pack_one(home: Path, feature: Feature, archive: Path) -> None:
         for source in sources:
             for path in sorted([source, *source.rglob("*")]):
                 if path.exists():
-                    _add(tar, path, path.relative_to(home))
+                    add(tar, path, path.relative_to(home))
 
 
-def _add(tar: tarfile.TarFile, path: Path, name: Path) -> None:
+def add(tar: tarfile.TarFile, path: Path, name: Path) -> None:
+    """Add a file or directory without its owner and time."""
     entry = tarfile.TarInfo(name.as_posix())
     if path.is_dir():
         entry.type, entry.mode = tarfile.DIRTYPE, 0o755

@@ -46,25 +46,30 @@ def rocketmq(
     return read
 
 
-@pytest.fixture(scope="session")
-def rocketmq_filters(tmp_path_factory: pytest.TempPathFactory) -> AskFilters:
-    """Asks RocketMQ's own filter classes; ``golden/filters`` says what."""
+def java_and_maven() -> tuple[str, str]:
     java, maven = shutil.which("java"), shutil.which("mvn")
     if java is None or maven is None:
         pytest.skip("needs `java` and `mvn` on the PATH: RocketMQ runs in a JVM")
+    return java, maven
+
+
+def ran(*command: str | Path, told: str = "") -> str:
+    done = subprocess.run(
+        command,
+        input=told,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=JVM_SECONDS_MAX,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def rocketmq_filters(tmp_path_factory: pytest.TempPathFactory) -> AskFilters:
+    """Asks RocketMQ's own filter classes; ``golden/filters`` says what."""
+    java, maven = java_and_maven()
     build = tmp_path_factory.mktemp("golden-filters")
-
-    def ran(*command: str | Path, told: str = "") -> str:
-        done = subprocess.run(
-            command,
-            input=told,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=JVM_SECONDS_MAX,
-        )
-        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-        return done.stdout
-
     settings = ("-q", "-B", f"-Dgolden.build={build}")
     ran(maven, *settings, "-f", GOLDEN / "filters" / "pom.xml", "package")
 
@@ -84,23 +89,9 @@ def golden_client(tmp_path_factory: pytest.TempPathFactory) -> RunClient:
 
     Takes java's arguments from the class on, and what is told on standard input.
     """
-    java, maven = shutil.which("java"), shutil.which("mvn")
-    if java is None or maven is None:
-        pytest.skip("needs `java` and `mvn` on the PATH: RocketMQ runs in a JVM")
+    java, maven = java_and_maven()
     build = tmp_path_factory.mktemp("golden-client")
     java_home = f"-Duser.home={tmp_path_factory.mktemp('home')}"
-
-    def ran(*command: str | Path, told: str = "") -> str:
-        done = subprocess.run(
-            command,
-            input=told,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=JVM_SECONDS_MAX,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
     pom = GOLDEN / "client" / "pom.xml"
     ran(maven, "-q", "-B", f"-Dgolden.build={build}", "-f", pom, "package")
     on_jar = (java, java_home, "-cp", build / "golden-client.jar")
