@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 import click
 
+from crashmq.harness.commands.arguments import baseline_at, baseline_option
 from crashmq.harness.commands.exits import CLEAN, FINDINGS, BadInput
 from crashmq.harness.commands.output import say
 from crashmq.harness.commands.reporting import lacking_is_told, tell, write_report
@@ -32,6 +35,8 @@ from crashmq.reports.run_dir import elapsed_of
 if TYPE_CHECKING:
     from crashmq.reports.summary import Summary
 
+    Reported: TypeAlias = tuple[Summary, dict[str, str]]
+
 
 @click.command()
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
@@ -46,7 +51,10 @@ if TYPE_CHECKING:
     metavar="URL",
     help="Of a soak: let Spark sum it up; without, this process does.",
 )
-def command(directory: Path, since: Path | None, master: str | None) -> None:
+@baseline_option
+def command(
+    directory: Path, since: Path | None, master: str | None, baseline: Path | None
+) -> None:
     """Render the report of the soak, or of the mutants, in DIR again."""
     if (directory / ASKED_FILE).exists():
         _report_operators(directory)
@@ -59,24 +67,27 @@ def command(directory: Path, since: Path | None, master: str | None) -> None:
         read_run_file(directory)
         read_declared(directory)
         elapsed_of(directory)
-        summary, cases = _report_run(directory, master)
+        write = partial(write_report, baseline=baseline_at(baseline))
+        summary, cases = _report_run(directory, master, write)
     tell(summary, directory, cases)
     raise SystemExit(summary.exit_code)
 
 
-def _report_run(directory: Path, master: str | None) -> tuple[Summary, dict[str, str]]:
+def _report_run(
+    directory: Path, master: str | None, write: Callable[..., Reported]
+) -> Reported:
     """Sum a soak up, here or by Spark, and write its report."""
     if master is None:
         from crashmq.reports.aggregates import LocalAggregates
 
-        return write_report(LocalAggregates(directory), directory)
+        return write(LocalAggregates(directory), directory)
     from crashmq.reports.spark import open_session
     from crashmq.reports.spark_aggregates import SparkAggregates
 
     session = open_session(master, directory)
     INTERRUPTS.rearm()
     try:
-        return write_report(SparkAggregates(session, directory), directory)
+        return write(SparkAggregates(session, directory), directory)
     finally:
         session.stop()
 
