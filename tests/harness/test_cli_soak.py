@@ -270,9 +270,9 @@ def test_a_bug_of_one_night_is_new_there_and_resolved_in_the_next(
     )
 
     def night(day: int, *more: object) -> subprocess.CompletedProcess[str]:
-        args = ("--seed", "nightly", "--night", f"2026-11-{day}", "--local")
-        args += ("--out", str(runs))
-        return in_a_process("soak", "clean_restart", "--episodes", 40, *args, *more)
+        args = ("--seed", "nightly", "--night", f"2026-11-{day}", "--episodes", 40)
+        there = ("--local", "--out", runs)
+        return in_a_process("soak", "clean_restart", *args, *there, *more)
 
     one, two, three = night(21), night(22, "--mutant", MUTANT), night(23)
     (second,) = runs.glob("2026-11-22-*")
