@@ -32,6 +32,7 @@ _COMMANDS = {
     "check": "Run machines, cases and a small soak: the gate, without Java.",
     "soak": "Run many seeded episodes and write a report; go on with one.",
     "report": "Render the report of a soak again.",
+    "nights": "Tell several soaks side by side: what is new, known, resolved.",
     "sql": "Answer a SELECT on the rows and sums of a soak.",
     "replay": "Run a case file and tell it as a timeline.",
     "shrink": "Find the smallest program that breaks the same law.",
@@ -50,7 +51,7 @@ _COMMANDS = {
 }
 
 
-_JUDGE_NOTHING = ("report", "sql", "list", "doctor")
+_JUDGE_NOTHING = ("report", "nights", "sql", "list", "doctor")
 
 
 class _Commands(click.Group):
