@@ -35,7 +35,8 @@ main()
 def ran(
     directory: Path, *words: str | Path, path: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    ours = ("PYTHONPATH", "HYPOTHESIS_STORAGE_DIRECTORY")
+    env = {name: value for name, value in os.environ.items() if name not in ours}
     if path is not None:
         env["PYTHONPATH"] = str(path)
     return subprocess.run(
