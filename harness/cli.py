@@ -13,6 +13,7 @@ import sys
 try:
     import importlib
     import io
+    import os
     import tempfile
     import traceback
     from pathlib import Path
@@ -98,6 +99,8 @@ class _Commands(click.Group):
             INTERRUPTS.ignore_at_exit()
         with INTERRUPTS.heeded():
             try:
+                if is_process:
+                    _leave_nothing_here()
                 result = super().main(*args, **extra)
                 if not INTERRUPTS.seen:
                     return result
@@ -130,6 +133,15 @@ class _Commands(click.Group):
                 _interrupted(ctx)
             _own_defect(error)
             ctx.exit(exits.OWN_DEFECT)
+
+
+def _leave_nothing_here() -> None:
+    """Hypothesis would keep what it caches in the directory that one stands in."""
+    from crashmq.reports.jvm import default_cache_dir
+
+    os.environ.setdefault(
+        "HYPOTHESIS_STORAGE_DIRECTORY", str(default_cache_dir() / "hypothesis")
+    )
 
 
 def _interrupted(ctx: click.Context) -> NoReturn:

@@ -34,17 +34,18 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @contextmanager
-def lacking_is_told(*, spark: bool) -> Iterator[None]:
+def lacking_is_told(*, spark: bool, instead: str = "") -> Iterator[None]:
     """Say in one sentence what is missing here, or what is wrong with a request.
 
     Args:
         spark: whether Spark is needed as well as what reports are made with.
+        instead: a sentence on what can be typed where it is missing.
     """
     try:
         require_packages(spark=spark)
         yield
     except EnvironmentMissing as error:
-        raise EnvironmentLacking(str(error)) from None
+        raise EnvironmentLacking(f"{error} {instead}".rstrip()) from None
     except BadRequest as error:
         raise BadInput(str(error)) from None
 

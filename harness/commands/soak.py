@@ -213,7 +213,8 @@ def _soak(typed: _Typed) -> None:
     baseline = baseline_at(typed.baseline)
     if typed.night:
         out = out / f"{typed.night:%Y-%m-%d}-{task.run_id}"
-    with lacking_is_told(spark=not typed.local):
+    instead = "" if typed.local else "`crashmq soak --local` needs no Spark, no Java."
+    with lacking_is_told(spark=not typed.local, instead=instead):
         check_run(out, task.run_id, task.definition)
         with _engine(typed, out) as engine:
             _run(typed, task, out, engine)
