@@ -19,6 +19,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / ".ci" / "checkout"))
@@ -92,7 +93,8 @@ def run_with_spark(task: SoakTask, out: Path, episodes: int, workers: int) -> No
     from crashmq.reports.run_store import run_on_spark
     from crashmq.reports.spark import open_session
 
-    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    register: Any = cloudpickle.register_pickle_by_value  # not annotated
+    register(sys.modules[__name__])
     session = open_session(f"local[{workers},4]", out)
     try:
         run_on_spark(session, task, out, episodes, lambda _: None)
