@@ -131,6 +131,11 @@ class Figures:
         return [found for found in self.violated if found.signature not in excused]
 
     @property
+    def ended(self) -> list[Finding]:
+        """Episodes that hung, died or left; the store's doing, so far as one knows."""
+        return [found for found in self.unjudged if found.outcome != "unknown"]
+
+    @property
     def unjudged(self) -> list[Finding]:
         """Failures in which no law was found broken: unknown, timeout, signal, exit."""
         return [found for found in self.findings if found.outcome != "violated"]

@@ -144,8 +144,8 @@ class Nights:
 
     @property
     def red(self) -> list[Followed]:
-        """Laws broken in the last night that no baseline excuses."""
-        return [one for one in self.met if one.outcome == "violated" and not one.excuse]
+        """What went wrong in the last night, and no baseline excuses."""
+        return [one for one in self.met if one.outcome != "unknown" and not one.excuse]
 
     @property
     def resolved(self) -> list[Followed]:
@@ -154,7 +154,7 @@ class Nights:
 
     @property
     def exit_code(self) -> int:
-        """1 if the last night broke a law unexcused, 5 if it judged too little."""
+        """1 if the last night met something unexcused, 5 if it judged too little."""
         if self.red:
             return 1
         counts = self.last.counts

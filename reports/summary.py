@@ -111,8 +111,8 @@ def summarise(figures: Figures, cases: Mapping[str, str]) -> Summary:
 
 
 def exit_code(figures: Figures, missing: list[Missing]) -> int:
-    """1 if a law was broken unexcused, 5 if too little was judged, else 0."""
-    if figures.unexcused:
+    """1 if a law was broken unexcused or an episode was ended, 5 if too little ran."""
+    if figures.unexcused or figures.ended:
         return VIOLATED
     if figures.unjudged or missing or _is_cut_short(figures):
         return TOO_LITTLE
@@ -138,7 +138,8 @@ def verdict(figures: Figures, missing: list[Missing]) -> str:
     done = f"{episodes:,} episodes, {steps:,} ops and {crashes:,} crashes"
     if figures.unjudged:
         lost = sum(found.episodes for found in figures.unjudged)
-        return f"Not judged: {lost:,} of {episodes:,} episodes ended without a verdict."
+        how = "Hung or died" if figures.ended else "Not judged"
+        return f"{how}: {lost:,} of {episodes:,} episodes ended without a verdict."
     if _is_cut_short(figures):
         return f"Not judged: the run was cut short after {done}; no law was broken."
     if missing:
