@@ -26,6 +26,7 @@ from crashmq.harness.mutants.campaign import (
     run_campaign,
 )
 from crashmq.harness.mutants.check_edits import check_edits
+from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import Mutant, diff_of
 from crashmq.harness.mutants.policies import POLICIES
 from crashmq.harness.mutants.verdict import (
@@ -172,7 +173,8 @@ def _chosen(known: Mapping[str, Mutant], names: Sequence[str]) -> list[Mutant]:
     wanted = [name for each in names for name in each.split(",") if name]
     for name in wanted:
         if name not in known:
-            hint = f"There are {', '.join(known)}."
+            theirs = f"It has {', '.join(known)}."
+            hint = "`crashmq list mutants` names them." if known is MUTANTS else theirs
             raise unknown("mutant", name, known, hint)
     chosen = {name: known[name] for name in dict.fromkeys(wanted)} or dict(known)
     if stale := list(check_edits(chosen)):
