@@ -222,4 +222,6 @@ def _topics_in(data: bytes) -> Collection[str] | None:
     except (ValueError, RecursionError):
         return None
     table = found.get("topicConfigTable") if isinstance(found, dict) else None
-    return frozenset(table) if isinstance(table, dict) else None
+    if not isinstance(table, dict):
+        return None
+    return frozenset(name for name in table if isinstance(name, str))
