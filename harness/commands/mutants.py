@@ -26,7 +26,6 @@ from crashmq.harness.mutants.campaign import (
     run_campaign,
 )
 from crashmq.harness.mutants.check_edits import check_edits
-from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import Mutant, diff_of
 from crashmq.harness.mutants.policies import POLICIES
 from crashmq.harness.mutants.verdict import (
@@ -174,7 +173,11 @@ def _chosen(known: Mapping[str, Mutant], names: Sequence[str]) -> list[Mutant]:
     for name in wanted:
         if name not in known:
             theirs = f"It has {', '.join(known)}."
-            hint = "`crashmq list mutants` names them." if known is MUTANTS else theirs
+            hint = (
+                "`crashmq list mutants` names them."
+                if known is mutants_of(None)
+                else theirs
+            )
             raise unknown("mutant", name, known, hint)
     chosen = {name: known[name] for name in dict.fromkeys(wanted)} or dict(known)
     if stale := list(check_edits(chosen)):
