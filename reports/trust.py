@@ -11,10 +11,10 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from crashmq.reports.errors import NotARun
+from crashmq.reports.places import Place
 
 FILE_SIZE_MAX = 16 * 1024 * 1024
 COUNT_MAX = 10**12
@@ -26,7 +26,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{0,200}")
 Kind = Callable[[object], bool]
 
 
-def read_object(path: Path) -> dict[str, Any]:
+def read_object(path: Place) -> dict[str, Any]:
     """The JSON object of a file.
 
     Raises:
@@ -41,15 +41,22 @@ def read_object(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         if isinstance(error, NotARun):
             raise
-        why = f"cannot be read ({type(error).__name__})"
+        why = f"cannot be read ({reason(error)})"
         raise NotARun(_said(path, why)) from None
     if not isinstance(value, dict):
         raise NotARun(_said(path, "is not a JSON object"))
     return value
 
 
+def reason(error: Exception) -> str:
+    """Why a file could not be read, without a name of Python's."""
+    if isinstance(error, OSError):
+        return error.strerror or "the disk refused"
+    return "it is not JSON"
+
+
 def check_fields(
-    path: Path,
+    path: Place,
     value: Mapping[str, Any],
     kinds: Mapping[str, tuple[Kind, str]],
     needed: tuple[str, ...],
@@ -126,7 +133,7 @@ def _shown(value: object) -> str:
     return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}..."
 
 
-def _said(path: Path, what: str) -> str:
+def _said(path: Place, what: str) -> str:
     return (
         f"{path.parent} holds no run of crashmq that can be told: {path.name} {what}; "
         f"give the directory of a soak's --out."

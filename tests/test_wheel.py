@@ -11,11 +11,11 @@ import json
 import os
 import subprocess
 import sys
-import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from unpacking import unpacked
 
 pytest.importorskip("hatchling", reason="the extra [test] brings it")
 
@@ -149,9 +149,7 @@ def test_a_wheel_of_the_source_distribution_is_the_same_wheel(
     wheel: Path, tmp_path: Path
 ) -> None:
     sdist = built(ROOT, tmp_path / "sdist", "sdist")
-    with tarfile.open(sdist) as archive:
-        archive.extractall(tmp_path / "unpacked", filter="data")
-    (project,) = (tmp_path / "unpacked").iterdir()
+    (project,) = unpacked(sdist, tmp_path / "unpacked").iterdir()
 
     again = built(project, tmp_path / "again", "wheel")
 

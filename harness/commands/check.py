@@ -132,6 +132,8 @@ def _check(typed: _Typed) -> None:
         baseline=baseline.current,
         mutant_file=str(typed.mutant_file or ""),
     )
+    for path in (typed.junitxml, typed.json_file):
+        _make_room(path)
     began = time.monotonic()
     planted_bug = known[bug] if bug else None
     result = _run(typed, names, planted_bug, store, options)
@@ -160,6 +162,16 @@ def _check(typed: _Typed) -> None:
         for line in annotate(told):
             say(line)
     raise SystemExit(told.exit_code)
+
+
+def _make_room(path: Path | None) -> None:
+    """Refuse a result's place before the run, which may be long, and not after it."""
+    if path is None or str(path) == "-":
+        return
+    if path.is_dir():
+        raise exits.BadInput(f"{path} is a directory; name a file in it.")
+    with writing():
+        path.parent.mkdir(parents=True, exist_ok=True)
 
 
 def _run(

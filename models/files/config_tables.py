@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from crashmq.models.files.broker_json import read_table
 from crashmq.models.files.config_files import (
     BACKUP,
     DELAYS_PATH,
@@ -21,7 +22,7 @@ from crashmq.models.files.config_files import (
     TOPICS_PATH,
 )
 from crashmq.models.files.filters import FILTERS_PATH
-from crashmq.models.files.offsets import OFFSETS_PATH, strict_json
+from crashmq.models.files.offsets import OFFSETS_PATH
 from crashmq.models.files.record import Bytes
 
 VERSIONED: Final = (TOPICS_PATH, GROUPS_PATH, OFFSETS_PATH, DELAYS_PATH)
@@ -85,7 +86,7 @@ class TableTurn(NamedTuple):
 def table_text(data: bytes) -> Mapping[str, Any] | None:
     """All fields of a text; None if it is none of a table."""
     try:
-        found = json.loads(strict_json(data.decode()))
+        found = read_table(data)
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
