@@ -47,6 +47,14 @@ class ReadLog(Generic[T]):
             node = node.after.get(node.read.answer(files[node.read.path]))
         return node.value if node is not None else None
 
+    def path(self, root: Hashable, files: Mapping[str, bytes]) -> list[Read] | None:
+        """What a known start reads of these files, in order; None if none was run."""
+        node, reads = self._roots.get(root), list[Read]()
+        while isinstance(node, _Question):
+            reads.append(node.read)
+            node = node.after.get(node.read.answer(files[node.read.path]))
+        return None if node is None else reads
+
     def add(
         self, root: Hashable, reads: Sequence[Read], files: Mapping[str, bytes], of: T
     ) -> None:

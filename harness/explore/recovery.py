@@ -11,11 +11,12 @@ put, services until idle, everything read back, a shutdown.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from crashmq.engine.host.probe import recording
+from crashmq.harness.disk.read_tracking import Read
 from crashmq.harness.disk.sim_disk import DiskSnapshot, SimDisk
 from crashmq.harness.episodes.episode import Episode
 from crashmq.harness.explore.certificate import Certificate
@@ -122,11 +123,23 @@ class Recoveries:
             files = left.step.starts[0].found  # with what nobody reads, as it was left
         else:
             left = self._reads.find(_root(remnant.view, moment, fall, files), files)
-        if left is not None:
+        if left is not None and left.is_shared:
             known = self._judged_again(left, files, fall, moment)
             if known is not None:
                 return known
         return self._started(moment, fall, remnant)
+
+    def reads_of(
+        self, moment: CrashPoint, fall: JudgedCrash, remnant: Remnant
+    ) -> Sequence[Read] | None:
+        """What the start on a state reads; None unless a start that reads so was run.
+
+        Empty if none is run on any state of this crash.
+        """
+        if fall.breach is not None or fall.judge.is_unsure:
+            return ()
+        files = remnant.files()
+        return self._reads.path(_root(remnant.view, moment, fall, files), files)
 
     def moments(
         self, moment: CrashPoint, fall: JudgedCrash, crash: Crash
@@ -203,7 +216,7 @@ class Recoveries:
         left, files = self._left(subject, step, probes), step.starts[0].found
         if left.is_shared:
             self._starts[remnant.view, moment.clock, fall.kind] = left
-        if left.is_shared and asked is not None:
+        if asked is not None:
             root = _root(remnant.view, moment, fall, files)
             self._reads.add(root, asked.all(), files, left)
         end = self._end(left, files, fall)
