@@ -13,6 +13,7 @@ import sys
 try:
     import importlib
     import io
+    import os
     import tempfile
     import traceback
     from pathlib import Path
@@ -32,6 +33,7 @@ _COMMANDS = {
     "check": "Run machines, cases and a small soak: the gate, without Java.",
     "soak": "Run many seeded episodes and write a report; go on with one.",
     "report": "Render the report of a soak again.",
+    "nights": "Tell several soaks side by side: what is new, known, resolved.",
     "sql": "Answer a SELECT on the rows and sums of a soak.",
     "replay": "Run a case file and tell it as a timeline.",
     "shrink": "Find the smallest program that breaks the same law.",
@@ -50,7 +52,7 @@ _COMMANDS = {
 }
 
 
-_JUDGE_NOTHING = ("report", "sql", "list", "doctor")
+_JUDGE_NOTHING = ("report", "nights", "sql", "list", "doctor")
 
 
 class _Commands(click.Group):
@@ -97,6 +99,8 @@ class _Commands(click.Group):
             INTERRUPTS.ignore_at_exit()
         with INTERRUPTS.heeded():
             try:
+                if is_process:
+                    _leave_nothing_here()
                 result = super().main(*args, **extra)
                 if not INTERRUPTS.seen:
                     return result
@@ -129,6 +133,15 @@ class _Commands(click.Group):
                 _interrupted(ctx)
             _own_defect(error)
             ctx.exit(exits.OWN_DEFECT)
+
+
+def _leave_nothing_here() -> None:
+    """Hypothesis would keep what it caches in the directory that one stands in."""
+    from crashmq.reports.jvm import default_cache_dir
+
+    os.environ.setdefault(
+        "HYPOTHESIS_STORAGE_DIRECTORY", str(default_cache_dir() / "hypothesis")
+    )
 
 
 def _interrupted(ctx: click.Context) -> NoReturn:

@@ -20,6 +20,8 @@ _HEAD = 24
 _BAR_HEIGHT = 20
 _BAR_STEP = 27
 _BAR_WIDTH = 720
+_COLUMNS_WIDTH, _COLUMNS_HEIGHT, _COLUMNS_FOOT = 260.0, 88.0, 18.0
+_COLUMN_STEP_MAX = 40.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,29 @@ class Bars:
     bars: tuple[Bar, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One upright box; ``value`` is None where nobody knows it."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    name: str
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Upright boxes beside one another on a line at ``ground``."""
+
+    width: float
+    height: float
+    ground: float
+    most: float
+    columns: tuple[Column, ...]
+
+
 def heat_map(
     rows: Sequence[str],
     columns: Sequence[str],
@@ -135,6 +160,21 @@ def heat_map(
         columns=tuple(column_labels),
         cells=tuple(cells),
     )
+
+
+def columns(values: Mapping[str, float | None]) -> Columns:
+    """One column a name, in order, as high as its share of the highest value."""
+    most = max((value for value in values.values() if value), default=0.0)
+    step = min(_COLUMN_STEP_MAX, _COLUMNS_WIDTH / max(1, len(values)))
+    height = _COLUMNS_HEIGHT - _COLUMNS_FOOT
+    found = []
+    for n, (name, value) in enumerate(values.items()):
+        tall = height * (value or 0.0) / most if most else 0.0
+        # What is more than nothing is seen.
+        tall = max(tall, 2.0) if value else 0.0
+        box = (round(n * step, 2), round(height - tall, 1), round(step * 0.8, 2))
+        found.append(Column(*box, round(tall, 1), name, value))
+    return Columns(_COLUMNS_WIDTH, _COLUMNS_HEIGHT, height, most, tuple(found))
 
 
 def level_of(tried: int, most: int) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from crashmq.reports.records import (
@@ -59,6 +60,23 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Background:
+    """What was known of failures before a run, each by its signature.
+
+    Attributes:
+        history: what the nights before tell of each failure of this run.
+        excused: what the baseline says of those that are no reason for red.
+        expired: entries of the baseline that are an excuse no more, in a line each.
+        resolved: what nights before met and this one not, in a line each.
+    """
+
+    history: Mapping[str, str] = field(default_factory=dict)
+    excused: Mapping[str, str] = field(default_factory=dict)
+    expired: tuple[str, ...] = ()
+    resolved: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Figures:
     """A run in numbers; ``elapsed_s`` is None if it was cut short."""
 
@@ -73,6 +91,7 @@ class Figures:
     laws: list[LawChecks]
     excuses: list[ExcuseCount]
     findings: list[Finding]
+    background: Background = Background()
 
     @property
     def definition(self) -> dict[str, Any]:
@@ -104,6 +123,17 @@ class Figures:
     def violated(self) -> list[Finding]:
         """Broken laws, most frequent first."""
         return [found for found in self.findings if found.outcome == "violated"]
+
+    @property
+    def unexcused(self) -> list[Finding]:
+        """Broken laws that no baseline knows of."""
+        excused = self.background.excused
+        return [found for found in self.violated if found.signature not in excused]
+
+    @property
+    def ended(self) -> list[Finding]:
+        """Episodes that hung, died or left; the store's doing, so far as one knows."""
+        return [found for found in self.unjudged if found.outcome != "unknown"]
 
     @property
     def unjudged(self) -> list[Finding]:

@@ -22,10 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crashmq.reports.errors import EnvironmentMissing
+from crashmq.reports.extras import install
 
 SUPPORTED = (17, 21, 25)
-INSTALL = "pip install 'crashmq[spark]'"
-INSTALL_LOCAL = "pip install 'crashmq[reports]'"
 
 _PACKAGES = ("pyarrow", "jinja2", "duckdb")
 _SPARK_PACKAGES = ("pyspark", "pandas")
@@ -68,12 +67,10 @@ def require_packages(*, spark: bool = True) -> None:
     """
     for package in _PACKAGES + (_SPARK_PACKAGES if spark else ()):
         if importlib.util.find_spec(package) is None:
-            whose, install = (
-                ("Spark needs", INSTALL) if spark else ("a report needs", INSTALL_LOCAL)
-            )
+            whose, extra = ("Spark", "spark") if spark else ("a report", "reports")
             raise EnvironmentMissing(
-                f"{whose} the Python package {package}, which is not installed; run "
-                f"{install}."
+                f"{whose} needs the Python package {package}, which is not installed; "
+                f"run {install(extra)}."
             )
 
 
@@ -107,8 +104,8 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
     found = "; ".join(seen) or "none was found"
     versions = ", ".join(str(version) for version in SUPPORTED)
     raise EnvironmentMissing(
-        f"Spark needs Java {versions} ({found}); run {INSTALL}, which brings one, or "
-        f"set JAVA_HOME."
+        f"Spark needs Java {versions} ({found}); run {install('spark')}, which brings "
+        f"one, or set JAVA_HOME."
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 from crashmq.reports.errors import NotARun
 from crashmq.reports.files import write_json
+from crashmq.reports.trust import reason
 
 ROWS_FILE = "operators.jsonl"
 ASKED_FILE = "operators.json"
@@ -80,7 +81,7 @@ def read_operator_rows(out: Path) -> list[OperatorRecord]:
         rows = [OperatorRecord(**json.loads(line)) for line in lines]
     except (OSError, ValueError, TypeError) as error:
         raise NotARun(
-            f"{path} holds no hunts of this version ({type(error).__name__}); give the "
+            f"{path} holds no hunts of this version ({reason(error)}); give the "
             f"directory of `crashmq mutants --operators --out`."
         ) from None
     return list({row.id: row for row in rows}.values())
@@ -113,7 +114,7 @@ def read_asked(out: Path) -> dict[str, Any]:
         asked = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise NotARun(
-            f"{path} cannot be read ({type(error).__name__}); give the directory of "
+            f"{path} cannot be read ({reason(error)}); give the directory of "
             f"`crashmq mutants --operators --out`."
         ) from None
     if not isinstance(asked, dict) or asked.get("format") != FORMAT:

@@ -92,6 +92,8 @@ class FindingCard:
     detail: str
     setup: str
     case: str
+    history: str
+    excused: str
     events: list[dict[str, Any]]
     events_before: int
     events_after: int
@@ -305,6 +307,8 @@ def _card(figures: Figures, found: Finding, cases: dict[str, str]) -> FindingCar
         detail=detail_of(found),
         setup=_unusual(json.loads(found.setup), figures.declared.setup),
         case=cases[found.signature],
+        history=figures.background.history.get(found.signature, ""),
+        excused=figures.background.excused.get(found.signature, ""),
         events=shown,
         events_before=before,
         events_after=len(found.events) - before - len(shown),

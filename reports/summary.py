@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-from crashmq.reports.figures import Figures, Finding
+from crashmq.reports.figures import Background, Figures, Finding
 
 CLEAN, VIOLATED, TOO_LITTLE = 0, 1, 5
 
@@ -41,6 +41,8 @@ class Failure:
     step: int
     message: str
     case: str
+    history: str
+    excused: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class Summary:
     violations: int
     unknown: int
     distinct_failures: list[Failure]
+    resolved_failures: list[str]
     unjudged_failures: list[Failure]
     vacuous_laws: list[str]
     rarely_checked: dict[str, int]
@@ -91,8 +94,9 @@ def summarise(figures: Figures, cases: Mapping[str, str]) -> Summary:
         recoveries=sum(totals.recoveries for totals in figures.scenarios),
         violations=sum(totals.violated for totals in figures.scenarios),
         unknown=sum(totals.unjudged for totals in figures.scenarios),
-        distinct_failures=[_failure(found, cases) for found in figures.violated],
-        unjudged_failures=[_failure(found, cases) for found in figures.unjudged],
+        distinct_failures=_failures(figures, figures.violated, cases),
+        resolved_failures=list(figures.background.resolved),
+        unjudged_failures=_failures(figures, figures.unjudged, cases),
         vacuous_laws=vacuous_laws(figures),
         rarely_checked=rarely_checked(figures),
         mostly_excused=mostly_excused(figures),
@@ -107,8 +111,8 @@ def summarise(figures: Figures, cases: Mapping[str, str]) -> Summary:
 
 
 def exit_code(figures: Figures, missing: list[Missing]) -> int:
-    """1 if a law was broken, 5 if too little was judged, else 0."""
-    if figures.violated:
+    """1 if a law was broken unexcused or an episode was ended, 5 if too little ran."""
+    if figures.unexcused or figures.ended:
         return VIOLATED
     if figures.unjudged or missing or _is_cut_short(figures):
         return TOO_LITTLE
@@ -124,14 +128,18 @@ def verdict(figures: Figures, missing: list[Missing]) -> str:
         broken = sum(found.episodes for found in figures.violated)
         laws = _named(sorted({found.law for found in figures.violated}))
         number = len(figures.violated)
+        excused = number - len(figures.unexcused)
+        known = f", {excused} known to the baseline" if excused else ""
         return (
-            f"Violated: {number} distinct failure{'s' if number > 1 else ''} of {laws} "
-            f"in {broken:,} of {episodes:,} episodes."
+            f"{'Violated' if excused < number else 'Known'}: {number} distinct "
+            f"failure{'s' if number > 1 else ''} of {laws} in {broken:,} of "
+            f"{episodes:,} episodes{known}."
         )
     done = f"{episodes:,} episodes, {steps:,} ops and {crashes:,} crashes"
     if figures.unjudged:
         lost = sum(found.episodes for found in figures.unjudged)
-        return f"Not judged: {lost:,} of {episodes:,} episodes ended without a verdict."
+        how = "Hung or died" if figures.ended else "Not judged"
+        return f"{how}: {lost:,} of {episodes:,} episodes ended without a verdict."
     if _is_cut_short(figures):
         return f"Not judged: the run was cut short after {done}; no law was broken."
     if missing:
@@ -164,6 +172,7 @@ def warnings(figures: Figures, missing: list[Missing]) -> list[str]:
     if wrong := sorted(hit & figures.declared.unreachable.keys()):
         found.append(f"Reached, though declared unreachable: {_named(wrong)}.")
     found += _thin_scenarios(figures) + _idle_ops(figures)
+    found += [f"Excused no more: {told}." for told in figures.background.expired]
     if mutant := figures.definition.get("mutant"):
         found.append(f"The planted bug {mutant} was in place: not the shipped engine.")
     return found
@@ -252,7 +261,15 @@ def _idle_ops(figures: Figures) -> list[str]:
     return [f"{what}: {_named(ops)}." for what, ops in said.items() if ops]
 
 
-def _failure(found: Finding, cases: Mapping[str, str]) -> Failure:
+def _failures(
+    figures: Figures, found: Sequence[Finding], cases: Mapping[str, str]
+) -> list[Failure]:
+    return [_failure(each, cases, figures.background) for each in found]
+
+
+def _failure(
+    found: Finding, cases: Mapping[str, str], background: Background
+) -> Failure:
     return Failure(
         signature=found.signature,
         outcome=found.outcome,
@@ -264,6 +281,8 @@ def _failure(found: Finding, cases: Mapping[str, str]) -> Failure:
         step=found.step,
         message=found.message,
         case=cases.get(found.signature, ""),
+        history=background.history.get(found.signature, ""),
+        excused=background.excused.get(found.signature, ""),
     )
 
 

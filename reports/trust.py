@@ -41,11 +41,18 @@ def read_object(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         if isinstance(error, NotARun):
             raise
-        why = f"cannot be read ({type(error).__name__})"
+        why = f"cannot be read ({reason(error)})"
         raise NotARun(_said(path, why)) from None
     if not isinstance(value, dict):
         raise NotARun(_said(path, "is not a JSON object"))
     return value
+
+
+def reason(error: Exception) -> str:
+    """Why a file could not be read, without a name of Python's."""
+    if isinstance(error, OSError):
+        return error.strerror or "the disk refused"
+    return "it is not JSON"
 
 
 def check_fields(

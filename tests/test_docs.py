@@ -7,6 +7,7 @@ of ``python`` in docs/testing.md is a test module of its own.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shlex
@@ -20,6 +21,7 @@ from typing import NamedTuple
 import pytest
 from click.testing import CliRunner
 
+import crashmq.testing  # noqa: F401  # a test of a sample drops what it imports first
 from crashmq.harness.cli import _COMMANDS, main
 from crashmq.harness.failures.case_file import CaseFile
 from crashmq.harness.mutants.check_edits import check_edits
@@ -165,6 +167,22 @@ def test_every_page_is_in_the_site() -> None:
     named = set(re.findall(r"[\w-]+\.md", written))
 
     assert named == {page.name for page in DOCS.glob("*.md")}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    importlib.util.find_spec("material") is None, reason="the extra [docs] brings it"
+)
+def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", tmp_path],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "index.html").is_file()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

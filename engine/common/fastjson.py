@@ -3,7 +3,9 @@
 RocketMQ writes its tables with fastjson 1.2 in pretty mode. A bean or a map whose keys
 are text has one entry a line, indented by tabs; a map with any other keys has all of
 them on one line, and a line break before its closing brace alone. No strict parser of
-JSON reads that. ``read_json`` reads it, strict JSON, and nothing that is torn.
+JSON reads that. ``read_json`` reads it, strict JSON, and what else fastjson takes of a
+text that somebody edited: a byte order mark, comments, single quotes, names without
+quotes, commas too many. It reads nothing that is torn.
 
 Maps come in the order of their hashes (``in_hash_order``), as Java walks them.
 
@@ -22,10 +24,15 @@ Json: TypeAlias = "bool | int | str | list[Json] | dict[JsonKey, Json] | None"
 JsonKey: TypeAlias = "str | int | tuple[tuple[JsonKey, Json], ...]"
 T = TypeVar("T")
 
-_SPACE = re.compile(r"[ \t\r\n]*")
+_SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*(?s:.*?)\*/)*")
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"')
+_SINGLE = re.compile(r"'(?:[^'\\\x00-\x1f]|\\['\"\\/bfnrt]|\\u[0-9a-fA-F]{4})*'")
+_IN_SINGLE = re.compile(r'\\.|"')
+_FOR_DOUBLE = {"\\'": "'", '"': '\\"'}
+_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _WORDS: Mapping[str, bool | None] = {"true": True, "false": False, "null": None}
+_BYTE_ORDER_MARK = "\ufeff"
 _DEPTH_MAX = 16
 _INTEGER_DIGITS_MAX = 20
 _HASH_MASK = 0x7FFFFFFF
@@ -85,7 +92,7 @@ def read_json(text: str) -> Json:
     Raises:
         ValueError: it is torn, followed by anything, or not of this format.
     """
-    reader = _Reader(text)
+    reader = _Reader(text.removeprefix(_BYTE_ORDER_MARK))
     value = reader.value(0)
     reader.end()
     return value
@@ -117,6 +124,8 @@ class _Reader:
             return self._list(depth)
         if start == '"':
             return self._string()
+        if start == "'":
+            return self._single()
         for word, meant in _WORDS.items():
             if self._text.startswith(word, self._at):
                 self._at += len(word)
@@ -132,17 +141,19 @@ class _Reader:
     def _map(self, depth: int) -> dict[JsonKey, Json]:
         found: dict[JsonKey, Json] = {}
         self._take("{")
-        if self._takes("}"):
-            return found
-        while True:
+        is_over = self._is_over("}", needs_comma=False)
+        while not is_over:
             key = self._key(depth)
             self._take(":")
             found[key] = self.value(depth + 1)
-            if self._takes("}"):
-                return found
-            self._take(",")
+            is_over = self._is_over("}")
+        return found
 
     def _key(self, depth: int) -> JsonKey:
+        self._skip(_SPACE)
+        name = _NAME.match(self._text, self._at)
+        if name is not None and name[0] not in _WORDS:
+            return self._skip(_NAME)
         found = self.value(depth + 1)
         if isinstance(found, dict):
             return tuple(found.items())
@@ -153,16 +164,20 @@ class _Reader:
     def _list(self, depth: int) -> list[Json]:
         found: list[Json] = []
         self._take("[")
-        if self._takes("]"):
-            return found
-        while True:
+        is_over = self._is_over("]", needs_comma=False)
+        while not is_over:
             found.append(self.value(depth + 1))
-            if self._takes("]"):
-                return found
-            self._take(",")
+            is_over = self._is_over("]")
+        return found
 
     def _string(self) -> str:
         value: str = json.loads(self._skip(_STRING))
+        return value
+
+    def _single(self) -> str:
+        inside = self._skip(_SINGLE)[1:-1]
+        told = _IN_SINGLE.sub(lambda m: _FOR_DOUBLE.get(m[0], m[0]), inside)
+        value: str = json.loads(f'"{told}"')
         return value
 
     def _integer(self) -> int:
@@ -177,6 +192,16 @@ class _Reader:
             raise ValueError(f"character {self._at}: the text is torn or damaged")
         self._at = found.end()
         return found[0]
+
+    def _is_over(self, end: str, *, needs_comma: bool = True) -> bool:
+        """Step over commas, and over the mark that ends a map or a list."""
+        while self._takes(","):
+            needs_comma = False
+        if self._takes(end):
+            return True
+        if needs_comma:
+            raise ValueError(f"character {self._at}: there is no ',' or {end!r}")
+        return False
 
     def _takes(self, mark: str) -> bool:
         self._skip(_SPACE)

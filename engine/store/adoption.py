@@ -12,10 +12,10 @@ StorePathConfigHelper, CompactionStore, DLedgerCommitLog, RocketMQ 5.3 and 5.5.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from crashmq.engine.common.fastjson import read_json
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.probe import probe
 from crashmq.engine.store.abort_file import AbortFile
@@ -218,8 +218,10 @@ def _content(disk: Disk, path: str) -> bytes:
 
 def _topics_in(data: bytes) -> Collection[str] | None:
     try:
-        found: Any = json.loads(data)
+        found = read_json(data.decode())
     except (ValueError, RecursionError):
         return None
     table = found.get("topicConfigTable") if isinstance(found, dict) else None
-    return frozenset(table) if isinstance(table, dict) else None
+    if not isinstance(table, dict):
+        return None
+    return frozenset(name for name in table if isinstance(name, str))

@@ -64,6 +64,8 @@ COMPLETE = probe("message_store.start.complete", "a start found every queue comp
 LOWERED = probe("message_store.start.lowered", "a start lowered the checkpoint's times")
 MARK_LOWERED = probe("start_up.mend.mark_lowered", "a start lowered the durable mark")
 
+_FILES = ("abort", "checkpoint")
+
 
 class StartUp:
     """One start of one store: ``read`` first, ``take_over`` and ``mend`` once.
@@ -125,6 +127,7 @@ class StartUp:
             ) from error
 
     def _read(self) -> None:
+        self._refuse_folders()
         self._checkpoint.load()
         self._was_marked = self._checkpoint.mark is not None
         self._refuse_other_sizes()
@@ -272,6 +275,21 @@ class StartUp:
         if audit.lacks_unread or 0 <= lacks < mark.dispatched_offset:
             return True
         return not all(audit.has_unit(request) for request in scan.old_firsts)
+
+    def _refuse_folders(self) -> None:
+        """Refuse a directory where a folder stands in the place of a file.
+
+        Raises:
+            StoreForeign: it does; what could not be written would be missed later.
+        """
+        for path in _FILES:
+            if self._disk.is_dir(path):
+                FOREIGN.hit()
+                raise StoreForeign(
+                    "a folder stands where a file of the store has to be. Move it "
+                    "away. Nothing was changed.",
+                    Place(path),
+                )
 
     def _refuse_other_sizes(self) -> None:
         mark, config = self._checkpoint.mark, self._config

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from crashmq.harness.commands.exits import BadInput, unknown
+from crashmq.harness.failures.baseline import (
+    BadBaseline,
+    Baseline,
+    baseline_on,
+    read_baseline,
+)
 from crashmq.harness.failures.case_file import BadCaseFile, CaseFile
 from crashmq.harness.mutants.mutant_file import BadMutantFile, read_mutants
 from crashmq.harness.mutants.mutants import MUTANTS
@@ -115,6 +122,28 @@ def workers_option(command: Command) -> Command:
         metavar="N",
         help="Processes; by default one a core.",
     )(command)
+
+
+def baseline_option(command: Command) -> Command:
+    """The command-line option that names a baseline."""
+    return click.option(
+        "--baseline",
+        type=click.Path(path_type=Path),
+        metavar="TOML",
+        help="Failures that are known, each with a reason and a date: no reason for "
+        "red.",
+    )(command)
+
+
+def baseline_at(path: Path | None) -> Baseline:
+    """What a baseline says today; nothing if none is named."""
+    if path is None:
+        return Baseline()
+    try:
+        known = read_baseline(path, declared_laws(), SCENARIOS)
+    except BadBaseline as error:
+        raise BadInput(str(error)) from None
+    return baseline_on(datetime.now(UTC).date(), known)
 
 
 def can_it(subject: NamedSubject | None, scenarios: Iterable[str]) -> None:

@@ -6,7 +6,6 @@ import os
 import shlex
 import time
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,8 @@ import click
 
 from crashmq.harness.commands import exits
 from crashmq.harness.commands.arguments import (
+    baseline_at,
+    baseline_option,
     mutant_file_option,
     mutant_named,
     mutants_of,
@@ -39,7 +40,6 @@ from crashmq.harness.commands.output import (
     terminal_width,
 )
 from crashmq.harness.episodes.timeline import timeline
-from crashmq.harness.failures.baseline import BadBaseline, Known, read_baseline
 from crashmq.harness.failures.case_file import BadCaseFile
 from crashmq.harness.mutants.mutation import Mutant
 from crashmq.harness.searches.gate import (
@@ -52,7 +52,6 @@ from crashmq.harness.searches.gate import (
     check,
 )
 from crashmq.harness.subjects.named import OURS, NamedSubject
-from crashmq.models.laws.registry import declared_laws
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 
 
@@ -77,12 +76,7 @@ from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 @click.option("--mutant", metavar="ID", help="Plant this bug first; red is right then.")
 @mutant_file_option
 @subject_option
-@click.option(
-    "--baseline",
-    type=click.Path(path_type=Path),
-    metavar="TOML",
-    help="Failures that are known, each with a reason and a date: no reason for red.",
-)
+@baseline_option
 @click.option(
     "--junitxml",
     type=click.Path(path_type=Path),
@@ -130,14 +124,16 @@ def _check(typed: _Typed) -> None:
     with planted(bug, known):
         pass  # one that cannot be planted is refused before anything runs
     store = subject_at(typed.subject)
-    excuses, expired = _baseline(typed.baseline)
+    baseline = baseline_at(typed.baseline)
     options = GateOptions(
         workers=typed.workers or len(os.sched_getaffinity(0)),
         max_time_s=typed.max_time,
         first_only=typed.exitfirst,
-        baseline=excuses,
+        baseline=baseline.current,
         mutant_file=str(typed.mutant_file or ""),
     )
+    for path in (typed.junitxml, typed.json_file):
+        _make_room(path)
     began = time.monotonic()
     planted_bug = known[bug] if bug else None
     result = _run(typed, names, planted_bug, store, options)
@@ -153,7 +149,7 @@ def _check(typed: _Typed) -> None:
     as_json = str(typed.json_file) == "-"
     if not as_json:
         _print(told, names, planted_bug, typed)
-        for entry in expired:
+        for entry in baseline.expired:
             until = f"another date in {typed.baseline}"
             say(f"expired: {entry.told}; mend it, or give it {until}")
     with writing():
@@ -168,17 +164,14 @@ def _check(typed: _Typed) -> None:
     raise SystemExit(told.exit_code)
 
 
-def _baseline(path: Path | None) -> tuple[tuple[Known, ...], list[Known]]:
-    """The entries that excuse today, and those that did until lately."""
-    if path is None:
-        return (), []
-    try:
-        known = read_baseline(path, declared_laws(), SCENARIOS)
-    except BadBaseline as error:
-        raise exits.BadInput(str(error)) from None
-    today: date = datetime.now(UTC).date()
-    current = tuple([one for one in known if one.expires >= today])
-    return current, [one for one in known if one.expires < today]
+def _make_room(path: Path | None) -> None:
+    """Refuse a result's place before the run, which may be long, and not after it."""
+    if path is None or str(path) == "-":
+        return
+    if path.is_dir():
+        raise exits.BadInput(f"{path} is a directory; name a file in it.")
+    with writing():
+        path.parent.mkdir(parents=True, exist_ok=True)
 
 
 def _run(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import platform
+import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,10 +16,13 @@ import crashmq
 from crashmq.harness.commands import exits
 from crashmq.harness.commands.output import say
 from crashmq.reports.errors import EnvironmentMissing
-from crashmq.reports.jvm import INSTALL, INSTALL_LOCAL, find_java
+from crashmq.reports.extras import install
+from crashmq.reports.jvm import ask, find_java
 
 _PYTHON_MIN = (3, 11)
-_CORE = ("click", "greenlet", "hypothesis", "msgspec", "numpy", "pytest", "rich")
+_JDK_MIN = 17
+_CORE = ("click", "greenlet", "hypothesis", "lark", "msgspec", "numpy", "pytest")
+_ALSO = ("rich",)
 _REPORTS = ("pyarrow", "jinja2", "duckdb")
 _SPARK = ("pyspark", "pandas")
 
@@ -30,42 +34,45 @@ class Finding:
     what: str
     ok: bool
     note: str
+    remedy: str = ""
 
 
-@click.command()
-def command() -> None:
-    """Say what can run on this machine, and what is missing."""
-    findings = list(examine())
-    width = max(len(finding.what) for finding in findings)
-    for finding in findings:
-        state = "ok     " if finding.ok else "MISSING"
-        say(f"{finding.what:<{width}}  {state}  {finding.note}")
-    raise SystemExit(exits.CLEAN if all(f.ok for f in findings) else exits.ENVIRONMENT)
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """Something to do here: what it needs, and what to type once all is there."""
 
-
-def examine() -> Iterator[Finding]:
-    """All checks, the most needed first."""
-    yield _python()
-    yield _packages("core packages", _CORE, "pip install crashmq")
-    yield Finding("crashmq itself", True, str(Path(crashmq.__file__).parent))
-    yield _packages("report packages", _REPORTS, f"{INSTALL_LOCAL}, for soak, report")
-    yield _packages("Spark packages", _SPARK, f"{INSTALL}, for soak without --local")
-    yield _java()
+    checks: tuple[Callable[[], Finding], ...]
+    following: str
 
 
 def _python() -> Finding:
     wanted = ".".join(map(str, _PYTHON_MIN))
     ok = sys.version_info >= _PYTHON_MIN
-    return Finding(
-        "python", ok, f"{platform.python_version()}, needs {wanted} or later"
-    )
+    note = f"{platform.python_version()}, needs {wanted} or later"
+    return Finding("python", ok, note, f"a Python from {wanted} on, in a new venv")
+
+
+def _ourselves() -> Finding:
+    return Finding("crashmq itself", True, str(Path(crashmq.__file__).parent))
+
+
+def _core_packages() -> Finding:
+    return _packages("core packages", _CORE + _ALSO, install(""))
+
+
+def _report_packages() -> Finding:
+    return _packages("report packages", _REPORTS, install("reports"))
+
+
+def _spark_packages() -> Finding:
+    return _packages("Spark packages", _SPARK, install("spark"))
 
 
 def _packages(what: str, names: tuple[str, ...], remedy: str) -> Finding:
     found = {name: _version(name) for name in names}
     missing = [name for name, number in found.items() if not number]
     if missing:
-        return Finding(what, False, f"{', '.join(missing)}: run {remedy}")
+        return Finding(what, False, ", ".join(missing), remedy)
     return Finding(what, True, ", ".join(f"{n} {v}" for n, v in found.items()))
 
 
@@ -80,7 +87,109 @@ def _java() -> Finding:
     try:
         java = find_java()
     except EnvironmentMissing as error:
-        return Finding("Java", False, str(error))
-    return Finding(
-        "Java", True, f"{java.version} from {java.source}, for soak without --local"
+        return Finding("Java", False, str(error), install("spark"))
+    return Finding("Java", True, f"{java.version} from {java.source}")
+
+
+def _jdk() -> Finding:
+    compiler = shutil.which("javac")
+    home = Path(compiler).resolve().parents[1] if compiler else None
+    java = ask(home, "PATH") if home else None
+    note = f"{java.version} in {home}" if java else "no javac on the PATH"
+    ok = java is not None and java.version >= _JDK_MIN
+    note = f"{note}, needs {_JDK_MIN} or later"
+    return Finding("JDK", ok, note, _of_the_system("openjdk-17-jdk-headless"))
+
+
+def _maven() -> Finding:
+    found = shutil.which("mvn")
+    note = f"{found}, which gets RocketMQ's jars" if found else "no mvn on the PATH"
+    return Finding("Maven", found is not None, note, _of_the_system("maven"))
+
+
+def _checkout() -> Finding:
+    root = Path(exits.__file__).resolve().parents[2]
+    ok = (root / "tests" / "corpus" / "rocketmq.py").is_file()
+    note = str(root / "tests" / "corpus") if ok else "a wheel has no tests"
+    return Finding("a checkout", ok, note, "the source distribution, unpacked")
+
+
+def _of_the_system(package: str) -> str:
+    """How this machine gets a package that is none of Python's."""
+    if shutil.which("apt-get"):
+        return f"sudo apt-get install -y {package}"
+    if shutil.which("brew"):
+        return f"brew install {package.removesuffix('-jdk-headless').replace('-', '@')}"
+    return f"the package {package} of your system"
+
+
+_GATE = (_python, _core_packages, _ourselves)
+PURPOSES = {
+    "check": Purpose(_GATE, "crashmq check"),
+    "soak": Purpose(
+        (*_GATE, _report_packages, _spark_packages, _java),
+        "crashmq soak power_loss --episodes 2000 --out runs/first",
+    ),
+    "soak --local": Purpose(
+        (*_GATE, _report_packages),
+        "crashmq soak power_loss --local --episodes 2000 --out runs/first",
+    ),
+    "rocketmq": Purpose(
+        (*_GATE, _checkout, _jdk, _maven), "python -m pytest -m rocketmq tests"
+    ),
+}
+
+
+@click.command()
+@click.argument(
+    "purpose",
+    type=click.Choice(["check", "soak", "rocketmq"]),
+    metavar="[check|soak|rocketmq]...",
+    nargs=-1,
+)
+def command(purpose: tuple[str, ...]) -> None:
+    """Say what can run on this machine, what is missing, and what installs it.
+
+    What is named is judged: check, soak on Spark, or the tests that drive Apache
+    RocketMQ. Without a name all is told, and judged is the gate alone. Exit code 4 says
+    that something is missing.
+    """
+    told = _purposes(purpose)
+    findings = {
+        check: check() for name in told for check in PURPOSES[name].checks
+    }  # each once, the most needed first
+    width = max(len(finding.what) for finding in findings.values())
+    for finding in findings.values():
+        state = "ok     " if finding.ok else "MISSING"
+        say(f"{finding.what:<{width}}  {state}  {finding.note}")
+    for name in told:
+        for line in _verdict(name, findings):
+            say(line)
+    judged = purpose or ("check",)
+    if not all(findings[c].ok for name in judged for c in PURPOSES[name].checks):
+        raise SystemExit(exits.ENVIRONMENT)
+
+
+def _purposes(asked: tuple[str, ...]) -> tuple[str, ...]:
+    """What is told of: a soak is two things, for one of them needs no Spark."""
+    if not asked:
+        return tuple(PURPOSES)
+    each = [("soak", "soak --local") if name == "soak" else (name,) for name in asked]
+    return tuple(dict.fromkeys(name for names in each for name in names))
+
+
+def _verdict(
+    name: str, findings: dict[Callable[[], Finding], Finding]
+) -> tuple[str, ...]:
+    """Whether something can be done here, and the next command or what is missing."""
+    purpose = PURPOSES[name]
+    lacking = [findings[c] for c in purpose.checks if not findings[c].ok]
+    if not lacking:
+        return (f"{name}: can run", f"  next  {purpose.following}")
+    remedies = dict.fromkeys(one.remedy for one in lacking)
+    if install("spark") in remedies:  # which has all that reports need
+        remedies.pop(install("reports"), None)
+    return (
+        f"{name}: lacks {', '.join(one.what for one in lacking)}",
+        *(f"  get   {remedy}" for remedy in remedies),
     )

@@ -172,7 +172,12 @@ def _chosen(known: Mapping[str, Mutant], names: Sequence[str]) -> list[Mutant]:
     wanted = [name for each in names for name in each.split(",") if name]
     for name in wanted:
         if name not in known:
-            hint = f"There are {', '.join(known)}."
+            theirs = f"It has {', '.join(known)}."
+            hint = (
+                "`crashmq list mutants` names them."
+                if known is mutants_of(None)
+                else theirs
+            )
             raise unknown("mutant", name, known, hint)
     chosen = {name: known[name] for name in dict.fromkeys(wanted)} or dict(known)
     if stale := list(check_edits(chosen)):

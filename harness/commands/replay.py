@@ -269,10 +269,9 @@ def _compared(case: CaseFile, result: EpisodeResult, typed: _Typed, mutant: str)
     elif result.digest != case.digest:
         same = "the digest is another one: the code has changed since"
     given = printable(str(typed.file))
-    return (
-        f"SAME: {case.violated} is violated as recorded; {same}.\n"
-        f"  next  crashmq replay {given} --dump DIR\n        {explain}"
-    )
+    following = [f"crashmq replay {given} --dump DIR", explain][bool(typed.dump) :]
+    commands = "\n        ".join(following)
+    return f"SAME: {case.violated} is violated as recorded; {same}.\n  next  {commands}"
 
 
 def _exit_code(result: EpisodeResult) -> int:

@@ -11,47 +11,56 @@ import re
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crashmq.harness.commands.arguments import writing
 from crashmq.harness.commands.exits import BadInput, EnvironmentLacking
 from crashmq.harness.commands.output import say
+from crashmq.harness.failures.baseline import Baseline
 from crashmq.harness.failures.case_file import SUFFIX, CaseFile
 from crashmq.models.program import from_json
 from crashmq.reports.errors import BadRequest, EnvironmentMissing
 from crashmq.reports.jvm import require_packages
 
 if TYPE_CHECKING:
-    from crashmq.reports.figures import Finding
+    from crashmq.reports.figures import Background, Figures, Finding
     from crashmq.reports.summary import Summary
 
 CASES_DIR = "cases"
+_NIGHT = re.compile(r"\d{4}-\d{2}-\d{2}-")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @contextmanager
-def lacking_is_told(*, spark: bool) -> Iterator[None]:
+def lacking_is_told(*, spark: bool, instead: str = "") -> Iterator[None]:
     """Say in one sentence what is missing here, or what is wrong with a request.
 
     Args:
         spark: whether Spark is needed as well as what reports are made with.
+        instead: a sentence on what can be typed where it is missing.
     """
     try:
         require_packages(spark=spark)
         yield
     except EnvironmentMissing as error:
-        raise EnvironmentLacking(str(error)) from None
+        raise EnvironmentLacking(f"{error} {instead}".rstrip()) from None
     except BadRequest as error:
         raise BadInput(str(error)) from None
 
 
-def write_report(aggregates: Any, out: Path) -> tuple[Summary, dict[str, str]]:
+def write_report(
+    aggregates: Any, out: Path, baseline: Baseline | None = None
+) -> tuple[Summary, dict[str, str]]:
     """Write a case file for each failure, then the report that names them.
+
+    A night, by its directory's name, is told beside the nights before it.
 
     Args:
         aggregates: the run summed up, which only ``reports`` knows.
         out: the run's directory.
+        baseline: which failures are known, and no reason for red.
 
     Returns:
         The summary, and the paths of the case files by signature.
@@ -59,12 +68,39 @@ def write_report(aggregates: Any, out: Path) -> tuple[Summary, dict[str, str]]:
     from crashmq.reports.render import collect_figures, render
 
     figures = collect_figures(aggregates, out)
+    background = _background(figures, out, baseline or Baseline())
+    figures = replace(figures, background=background)
     cases = {}
     with writing():
         for found in figures.findings:
             if found.program:
                 cases[found.signature] = str(_save_case(found, out / CASES_DIR))
         return render(figures, out, cases), cases
+
+
+def _background(figures: Figures, out: Path, baseline: Baseline) -> Background:
+    """What nights before and the baseline say of the failures of a run."""
+    from crashmq.reports.figures import Background
+
+    excused = {
+        found.signature: told
+        for found in figures.findings
+        if (told := baseline.excuse(found.law, found.scenario))
+    }
+    expired = tuple(one.told for one in baseline.expired)
+    if not _NIGHT.match(out.absolute().name):
+        return Background(excused=excused, expired=expired)
+    from crashmq.reports.nights import side_by_side
+    from crashmq.reports.nights_render import nights_before, one_night
+
+    tonight = one_night(out.absolute(), figures)
+    nights = side_by_side([*nights_before(out.absolute()), tonight])
+    return Background(
+        history={one.signature: one.told for one in nights.met},
+        excused=excused,
+        expired=expired,
+        resolved=tuple(f"{one.signature}: {one.told}" for one in nights.resolved),
+    )
 
 
 def tell(summary: Summary, out: Path, cases: dict[str, str]) -> None:
@@ -78,8 +114,14 @@ def tell(summary: Summary, out: Path, cases: dict[str, str]) -> None:
         say(f"  {failure.signature} in {times}: {law.rstrip(':')}")
         if where:
             say(f"    seen    {where[0].strip()}")
+        if failure.history:
+            say(f"    nights  {failure.history}")
+        if failure.excused:
+            say(f"    known   {failure.excused}")
         if failure.case:
             say(f"    case    {failure.case}")
+    for told in summary.resolved_failures:
+        say(f"  {told}")
     say(f"  report  {out / 'report.html'}")
     say(f"          {out / 'report.md'}, {out / 'summary.json'}")
     say(f"  digest  {summary.digest}")

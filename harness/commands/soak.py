@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crashmq.harness.commands.arguments import (
+    baseline_at,
+    baseline_option,
     can_it,
     mutant_named,
     scenarios_named,
@@ -138,6 +140,7 @@ def _place(_: click.Context, __: click.Parameter, typed: str) -> Path:
 )
 @click.option("--mutant", metavar="ID", help="Plant this bug first; red is right then.")
 @subject_option
+@baseline_option
 @click.option(
     "--invariants",
     is_flag=True,
@@ -167,6 +170,7 @@ class _Typed:
     explore: int
     mutant: str | None
     subject: str
+    baseline: Path | None
     invariants: bool
 
 
@@ -206,13 +210,15 @@ def _task(typed: _Typed) -> SoakTask:
 def _soak(typed: _Typed) -> None:
     typed = _checked(typed)
     task, out = _task(typed), typed.out
+    baseline = baseline_at(typed.baseline)
     if typed.night:
         out = out / f"{typed.night:%Y-%m-%d}-{task.run_id}"
-    with lacking_is_told(spark=not typed.local):
+    instead = "" if typed.local else "`crashmq soak --local` needs no Spark, no Java."
+    with lacking_is_told(spark=not typed.local, instead=instead):
         check_run(out, task.run_id, task.definition)
         with _engine(typed, out) as engine:
             _run(typed, task, out, engine)
-            summary, cases = write_report(engine.summed(out), out)
+            summary, cases = write_report(engine.summed(out), out, baseline)
     tell(summary, out, cases)
     raise SystemExit(summary.exit_code)
 

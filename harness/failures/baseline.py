@@ -48,6 +48,28 @@ class Known:
         return f"{self.law}{where}, until {self.expires}: {self.reason}"
 
 
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What excuses on one day, and what did so until lately."""
+
+    current: tuple[Known, ...] = ()
+    expired: tuple[Known, ...] = ()
+
+    def excuse(self, law: str, scenario: str) -> str:
+        """Why a failure is no reason for red; "" if it is one."""
+        told = (one for one in self.current if one.is_of(law, scenario))
+        return next((f"{one.reason}, until {one.expires}" for one in told), "")
+
+
+def baseline_on(day: date, known: Iterable[Known]) -> Baseline:
+    """The entries that excuse on a day, and those whose time is over."""
+    entries = tuple(known)
+    return Baseline(
+        tuple(one for one in entries if one.expires >= day),
+        tuple(one for one in entries if one.expires < day),
+    )
+
+
 def read_baseline(
     path: Path, laws: Iterable[str], scenarios: Iterable[str]
 ) -> tuple[Known, ...]:

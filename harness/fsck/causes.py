@@ -33,6 +33,11 @@ _NAMED: Final[Mapping[str, str]] = {
     "checkpoint": "the checkpoint is damaged",
     "commitlog": "records of the log are damaged",
 }
+_OF_CONFIG: Final[Mapping[str, str]] = {
+    "CFG-2": "groups have offsets past the end of a queue",
+    "CFG-3": "filters are of another topic or group",
+    "CFG-4": "filters are of another table",
+}
 REBUILD: Final = "rebuild"
 SALVAGE: Final = "salvage"
 RESTORE: Final = "restore"
@@ -117,6 +122,8 @@ def _named(
         key = parts[1], int(parts[2])
         if key in lost:
             return lost[key], REBUILD
+    if breach.law in _OF_CONFIG:
+        return _OF_CONFIG[breach.law], RESTORE
     if breach.law == "CL-2" or breach.law == "CQ-5":
         return _of_a_name(breach)
     for start, name in _NAMED.items():

@@ -12,6 +12,8 @@ from typing import Any
 from crashmq.harness.fsck.as_found import Tell
 from crashmq.harness.fsck.places import Places
 from crashmq.harness.fsck.store_files import Found
+from crashmq.models.files.config_files import CONFIG_PATHS
+from crashmq.models.files.deleted import DELETED_PATH
 from crashmq.models.files.store_image import StoreImage
 from crashmq.models.laws.checkpoint import (
     checkpoint_is_up_to_date,
@@ -24,7 +26,10 @@ from crashmq.models.printable import printable
 from crashmq.models.verdict import Place, Violation
 
 _LAWS_OF_MISSING_UNITS = ("CQ-4", "CP-3", "CP-7")
-_JUDGED = ("commitlog", "consumequeue", "index", "config", "deletedTopics")
+_JUDGED_DIRS = ("commitlog", "consumequeue", "index")
+_JUDGED_FILES = frozenset(
+    {"abort", "checkpoint", "config", "lock", DELETED_PATH, *CONFIG_PATHS}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +101,7 @@ def unread(found: Found) -> Iterator[Finding]:
     """What lies where a file of the store has to be, and was not read as it stands."""
     sentence = "every file of a store can be read"
     for path, what in found.oddities:
-        if path == "checkpoint" or path.startswith(_JUDGED):
+        if path in _JUDGED_FILES or path.startswith(_JUDGED_DIRS):
             expected = "a file of the store"
             yield Finding("DIR-1", "", sentence, path, path, None, what, expected)
 

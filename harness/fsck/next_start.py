@@ -81,6 +81,9 @@ def _refusals(image: StoreImage, release: Release) -> Iterator[str]:
     for path in (*log.odd_paths, *image.odd_queue_paths):
         if not path.rpartition("/")[2].isdecimal():
             yield f"refuses: {path} is not named by an offset."
+    for path in ("abort/", "checkpoint/", "lock/"):
+        if path in image.files:
+            yield f"refuses: {path} is a directory."
 
 
 def _of_another_length(

@@ -24,6 +24,16 @@ _UNITS_MS: Final = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _LEVEL: Final = re.compile(r"(\d{1,9})([smhd])")
 _NUMBER: Final = re.compile(r"\d{1,18}")
 _TRUE: Final = "true"
+_LINE: Final = re.compile(
+    r"[ \t\f\r\n]*(?:([#!])[^\r\n]*|((?:\\(?:\r\n|(?s:.))|[^\\\r\n])+))", re.ASCII
+)
+_CONTINUED: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:\r\n|\r|\n)[ \t\f]*")
+_PAIR: Final = re.compile(
+    r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*((?:\\.|[^\\])*)", re.ASCII
+)
+_ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
+_SPACE: Final = " \t\f\r\n"
+_CONTROL: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 class BadConf(ValueError):
@@ -87,19 +97,36 @@ def read_conf(path: Path) -> Conf:
     """
     try:
         data = read_regular(path, CONF_SIZE_MAX)
-        text = data.decode()
-    except (NotReadable, UnicodeDecodeError) as error:
-        why = str(error) if isinstance(error, NotReadable) else f"{path}: is no text."
-        raise BadConf(f"{why} Name the broker's own `broker.conf`.") from None
-    return Conf(path, dict(_lines_of(text)))
+    except NotReadable as error:
+        raise BadConf(f"{error} Name the broker's own `broker.conf`.") from None
+    if b"\0" in data:
+        raise BadConf(f"{path}: is no text. Name the broker's own `broker.conf`.")
+    return Conf(path, dict(_pairs_in(data.decode("latin-1"))))
 
 
-def _lines_of(text: str) -> Iterator[tuple[str, str]]:
-    for line in text.replace("\\\n", "").splitlines():
-        stripped = line.strip()
-        if stripped and stripped[0] not in "#!":
-            key, _, value = stripped.partition("=")
-            yield key.strip(), value.strip()
+def _pairs_in(text: str) -> Iterator[tuple[str, str]]:
+    """The pairs of a Java properties file, whose characters are bytes.
+
+    A key ends at ``=``, ``:`` or space; a backslash at its end continues a line.
+
+    Source: java.util.Properties#load. Differs: space behind a value is dropped.
+    """
+    for _comment, line in _LINE.findall(text):
+        whole = _CONTINUED.sub(r"\1", line).rstrip(_SPACE)
+        found = _PAIR.fullmatch(whole) if whole else None
+        if found is not None:
+            yield _unescaped(found[1]), _unescaped(found[2])
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    told = found[1]
+    if len(told) > 1:
+        return chr(int(told[1:], 16))
+    return _CONTROL.get(told, told)
 
 
 def places_of(

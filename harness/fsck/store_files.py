@@ -26,7 +26,7 @@ from crashmq.harness.fsck.recognise import ForeignLayout, NotAStore, recognise
 from crashmq.models.files.config_files import CONFIG_PATHS
 from crashmq.models.files.deleted import DELETED_PATH
 from crashmq.models.files.sparse import SparseMap
-from crashmq.models.files.store_image import Bytes
+from crashmq.models.files.store_image import Bytes, place_of
 
 __all__ = ["NotAStore", "Found", "find_files", "read_files", "queue_folders"]
 
@@ -45,6 +45,7 @@ _FILE_PLACE: Final = re.compile(
     r"commitlog/\d{20}|consumequeue/[^/]+/\d+/\d{20}|checkpoint"
 )
 _JUDGED_DIRS: Final = ("commitlog/", "consumequeue/", "consumequeue_ext/", "index/")
+_ALONE: Final = ("abort", "lock")
 _PSEUDO: Final = ("/proc", "/sys", "/dev")
 _MEMORY_DISK: Final = "/dev/shm"
 _BIG_FOLDERS: Final = ("commitlog", "consumequeue", "index")
@@ -163,9 +164,16 @@ def _paths_below(root: Path, reading: _Reading) -> Iterator[tuple[str, Path]]:
         folders[:] = sorted(name for name in folders if name != "lost+found")
         for name in [*folders]:
             place = (base / name).relative_to(root).as_posix()
-            if _FILE_PLACE.fullmatch(place):
+            if place in _ALONE:
+                reading.note(place, "is a directory")
                 yield f"{place}/", base / name
-            if place.count("/") >= DEPTH_MAX:
+                folders.remove(name)
+            elif _FILE_PLACE.fullmatch(place):
+                yield f"{place}/", base / name
+            elif place_of(f"{place}/x").kind == "foreign" and _is_passed_over(place):
+                yield f"{place}/", base / name
+                folders.remove(name)
+            elif place.count("/") >= DEPTH_MAX:
                 reading.note(place, "lies too deep, and is not read")
                 folders.remove(name)
             elif (base / name).is_symlink() and not _may_follow(
@@ -185,6 +193,16 @@ def _paths_below(root: Path, reading: _Reading) -> Iterator[tuple[str, Path]]:
             place = path.relative_to(root).as_posix()
             if _is_readable_file(path, place, home, reading):
                 yield place, path
+
+
+def _is_passed_over(place: str) -> bool:
+    """Whether a foreign folder is told by its name: whatever is in it, nothing reads.
+
+    A snapshot of a file system, or a copy that somebody left, may be larger than the
+    store, or not readable at all.
+    """
+    top, _, rest = place.partition("/")
+    return top == "commitlog" if rest else top != "consumequeue"
 
 
 def _may_follow(path: Path, place: str, home: str, reading: _Reading) -> bool:

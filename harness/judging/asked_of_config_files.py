@@ -5,13 +5,19 @@ Each file is written anew and then renamed, so that no crash leaves it torn.
 
 from __future__ import annotations
 
-from crashmq.harness.judging.asking import Checks, asked_together
+from crashmq.harness.judging.asking import Breaches, Checks, asked, asked_together
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.moments import FilesAtRest
+from crashmq.models.knowledge.moments_of_consumers import TableTurned
+from crashmq.models.knowledge.tampering import Origin
 from crashmq.models.laws.config_files import (
     bits_are_those_of_their_group,
     config_files_are_whole,
     filters_are_in_their_place,
+)
+from crashmq.models.laws.config_tables import (
+    tables_say_what_they_should,
+    versions_count_changes,
 )
 from crashmq.models.laws.judged import Judged
 from crashmq.models.laws.registry import Law
@@ -33,3 +39,28 @@ def _ask_config_files_at_rest(at: FilesAtRest, checks: Checks) -> None:
     judged = at.known.judged(at.image, None, clean=False)
     for law in OF_CONFIG_FILES:
         law.hold(checks, judged)
+
+
+def _is_its_own(at: FilesAtRest) -> bool:
+    """Another program may have asked for anything."""
+    return _is_a_broker(at) and at.known.tampering.origin is Origin.OURS
+
+
+@asked(
+    tables_say_what_they_should,
+    on=FilesAtRest,
+    needs=(*NEEDS, Fact.SYNCED_STAYS),
+    where=_is_its_own,
+)
+def _ask_cfg_5(at: FilesAtRest) -> Breaches:
+    judged = at.known.judged(at.image, None, clean=False)
+    return tables_say_what_they_should.judge(judged)
+
+
+@asked(
+    versions_count_changes,
+    on=TableTurned,
+    needs=(*NEEDS, Fact.SYNCED_STAYS, Fact.DISK_WORKED, Fact.DISK_WORKS),
+)
+def _ask_cfg_6(at: TableTurned) -> Breaches:
+    return versions_count_changes.judge(at.turn)

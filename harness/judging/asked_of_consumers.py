@@ -47,6 +47,7 @@ from crashmq.models.laws.consumption import (
 from crashmq.models.laws.membership import (
     who_has_left_is_no_member,
     who_is_heard_of_is_a_member,
+    who_is_silent_is_no_member,
 )
 from crashmq.models.laws.reading import pulled_messages_are_right
 from crashmq.models.observations import Pulled
@@ -241,3 +242,13 @@ def _ask_mbr_1(at: MembersTold) -> Breaches:
 @asked(who_has_left_is_no_member, on=MembersTold, needs=(Fact.ALONE,))
 def _ask_mbr_2(at: MembersTold) -> Breaches:
     return who_has_left_is_no_member.judge(at.group, at.members, at.left)
+
+
+@asked(
+    who_is_silent_is_no_member,
+    on=MembersTold,
+    needs=(Fact.ALONE,),
+    where=lambda at: bool(at.expired),
+)
+def _ask_mbr_3(at: MembersTold) -> Breaches:
+    return who_is_silent_is_no_member.judge(at.group, at.members, at.expired)

@@ -7,6 +7,11 @@ from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.knowledge import LOG
 from crashmq.models.knowledge.moments import PositionsSeen
 from crashmq.models.knowledge.moments_of_rounds import PutsWaited, RoundTurned
+from crashmq.models.laws.checkpoint import (
+    DurableUntil,
+    times_reach_what_is_durable,
+)
+from crashmq.models.laws.filtering import filters_are_written_as_they_are
 from crashmq.models.laws.marks import what_is_stored_is_confirmed
 from crashmq.models.laws.rounds import (
     checkpoint_tells_how_far_queues_are_durable,
@@ -153,6 +158,33 @@ def _ask_svc_8(at: RoundTurned) -> Breaches:
     return checkpoint_tells_how_far_queues_are_durable.judge(
         at.look.image(), flushed_where, at.durable_until
     )
+
+
+@asked(
+    filters_are_written_as_they_are,
+    on=RoundTurned,
+    needs=(*CALM, Fact.WRITTEN_STAYS, Fact.UNTOUCHED, Fact.FILTERS),
+    where=lambda at: at.done.service == "persist_consumer_filter" and at.done.work > 0,
+)
+def _ask_svc_9(at: RoundTurned) -> Breaches:
+    now = at.known.progress.filters.now
+    return filters_are_written_as_they_are.judge(at.look.files(), now)
+
+
+@asked(
+    times_reach_what_is_durable,
+    on=RoundTurned,
+    needs=(
+        *(*CALM, Fact.WRITTEN_STAYS, Fact.READABLE, Fact.DISK_WORKED),
+        *(Fact.UNDAMAGED_LOG, Fact.UNTOUCHED),
+    ),
+    where=lambda at: at.done.service == "checkpoint",
+)
+def _ask_cp_13(at: RoundTurned) -> Breaches:
+    setup, image = at.known.setup, at.look.image()
+    index = image.index(setup.index_slots) if setup.has_index else None
+    until = DurableUntil(at.done.before.flushed_where, at.durable_until, at.index_until)
+    return times_reach_what_is_durable.judge(image, index, until)
 
 
 @asked(

@@ -101,6 +101,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     QueueBegunAnew,
     QueueGivenBack,
     QueuesShared,
+    TableTurned,
     TopicsNeeded,
 )
 from crashmq.models.knowledge.moments_of_pulls import (
@@ -214,6 +215,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
         (*TELLS_ALL, Fact.HOLDS_PULLS),
     ),
     GroupConfigsSeen: (*TELLS_ALL, Fact.TRACKS_PROGRESS),
+    TableTurned: (*TELLS_ALL, Fact.TRACKS_PROGRESS, Fact.HAS_CLOCK),
     NothingToDo: (
         *TELLS_ALL,
         *(Fact.RUNS_CONSUMERS, Fact.TRACKS_PROGRESS, Fact.HAS_CLOCK),

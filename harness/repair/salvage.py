@@ -48,7 +48,8 @@ from crashmq.harness.repair.records import (
     placeholder,
     renumbered,
 )
-from crashmq.models.files.offsets import OFFSETS_BACKUP, OFFSETS_PATH, strict_json
+from crashmq.models.files.broker_json import read_table
+from crashmq.models.files.offsets import OFFSETS_BACKUP, OFFSETS_PATH
 from crashmq.models.files.record import Bytes, Record, has_property_crc, is_light_queue
 
 REPORT: Final = "salvage.json"
@@ -379,7 +380,7 @@ def _shift_offsets(root: Path, lost: Mapping[Key, list[int]]) -> None:
         if not path.is_file():
             continue
         try:
-            table = json.loads(strict_json(path.read_bytes().decode()))
+            table = read_table(path.read_bytes())
             for key, offsets in table["offsetTable"].items():
                 topic = key.partition("@")[0]
                 for queue_id, offset in offsets.items():

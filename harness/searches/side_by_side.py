@@ -29,7 +29,9 @@ from crashmq.harness.searches.supervised import (
     child_that,
     close_what_is_not_ours,
     die_with,
+    has_ended,
     lost_row,
+    reaped,
     taken_from,
     write_row,
 )
@@ -133,15 +135,20 @@ class SideBySide(Generic[J]):
         poll = select.poll()
         for reader in self._children:
             poll.register(reader, select.POLLIN)
-        for reader, _ in poll.poll(wait_ms):
+        # One that has ended, and whose pipe somebody whom it started holds open.
+        over = [reader for reader, one in self._children.items() if has_ended(one.pid)]
+        for reader in (reader for reader, _ in poll.poll(wait_ms)):
             child = self._children[reader]
             data = os.read(reader, CHUNK)
             if data:
                 child.buffer += data
                 yield from ((child.job, row) for row in taken_from(child.buffer))
-            else:
-                del self._children[reader]
-                yield child.job, Over(child.end())
+                over = [each for each in over if each != reader]
+            elif reader not in over:
+                over.append(reader)
+        for reader in over:
+            child = self._children.pop(reader)
+            yield child.job, Over(child.end())
 
 
 class _Child(Generic[J]):
@@ -161,7 +168,7 @@ class _Child(Generic[J]):
     def end(self) -> str:
         """Wait for the child, which has closed its pipe; "" if it did all."""
         os.close(self.reader)
-        code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        code = reaped(self.pid)
         if code == -signal.SIGPROF:
             return "timeout"
         if code < 0:
@@ -172,7 +179,7 @@ class _Child(Generic[J]):
         """End the child, whatever it does."""
         os.close(self.reader)
         os.kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
+        reaped(self.pid)
 
 
 def _be_the_child(
@@ -182,7 +189,11 @@ def _be_the_child(
     writer: int,
     parent: int,
 ) -> NoReturn:
+    itself = os.getpid()
+
     def tell(row: object) -> None:
+        if os.getpid() != itself:  # the work has forked
+            os._exit(FAILED)
         write_row(writer, pickle.dumps(row, pickle.HIGHEST_PROTOCOL))
 
     code = FAILED

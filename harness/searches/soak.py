@@ -48,6 +48,7 @@ RECHECKED_EVERY = 100
 EPISODE_TIMEOUT_S = 60.0
 HANGS_MAX = 5  # of a shard; after that, little patience
 LITTLE_PATIENCE = 1 / 30
+LITTLE_PATIENCE_MIN_S = 1.0  # or what is merely slow would be lost, too
 GROWTH_MAX = 256 * 1024 * 1024  # of a shard's child
 DETERMINISM = same_digest.id
 OWN_DEFECT = "crashmq"  # stands where a law's id would: the harness itself failed
@@ -153,7 +154,9 @@ class SoakTask:
                 yield self._lost(row, patience_s) if isinstance(row, Lost) else row
                 hung += isinstance(row, Lost) and row.how == "timeout"
                 if hung == HANGS_MAX:
-                    hung, patience_s = 0, self.episode_timeout_s * LITTLE_PATIENCE
+                    little_s = self.episode_timeout_s * LITTLE_PATIENCE
+                    little_s = max(LITTLE_PATIENCE_MIN_S, little_s)
+                    hung, patience_s = 0, min(self.episode_timeout_s, little_s)
                     break
 
     def lost(self, number: int, how: str) -> EpisodeRecord:

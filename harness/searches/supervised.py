@@ -7,6 +7,10 @@ ends early or takes too long, that number is ``Lost`` and another child goes on 
 it. A fork costs milliseconds once, a row microseconds. What a row is, and what to make
 of a lost one, is the caller's.
 
+Work may fork, too. A child is a process group of its own, which is killed whole once
+the child has ended; a copy of it that comes back from the work ends there and tells
+nothing; and whoever still holds the pipe open keeps nobody waiting.
+
 Too long is said in seconds of the child's own work, which the kernel counts and ends it
 by: a busy neighbour makes nothing late. A child that waits and does not work is ended
 by the clock on the wall, after many times as long. A child may be told how much it may
@@ -28,10 +32,10 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from crashmq.harness.guards.interrupts import held_back, left_to_parent
 
@@ -47,6 +51,7 @@ _GROWN = 96
 CHUNK = 1 << 16
 _DESCRIPTORS_MAX = 65_536
 _DETAIL_MAX = 8_000
+_LOOKED_AT_S = 0.2  # how often a child that tells nothing is seen to live
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +117,9 @@ class _Child:
         growth_max: int | None,
     ) -> None:
         self.timeout_s = timeout_s
-        self.wanted = len(numbers)
+        self.numbers = numbers
         self.timed_out = False
-        self.status: int | None = None
+        self.code: int | None = None
 
         def be_it(writer: int, parent: int) -> NoReturn:
             bounded = _Bounds(timeout_s, growth_max)
@@ -127,7 +132,7 @@ class _Child:
         poll = select.poll()
         poll.register(self.reader, select.POLLIN)
         buffer = bytearray()
-        missing = self.wanted
+        missing = len(self.numbers)
         wall_s = self.timeout_s * WALL_FACTOR
         deadline = time.monotonic() + wall_s
         while missing:
@@ -135,13 +140,18 @@ class _Child:
             if left <= 0:
                 self.timed_out = True
                 return
-            if not poll.poll(left * 1000):
+            is_over = has_ended(self.pid)  # before the pipe is looked at
+            if not poll.poll(min(left, _LOOKED_AT_S) * 1000):
+                if is_over:
+                    return
                 continue
             data = os.read(self.reader, CHUNK)
             if not data:
                 return
             buffer += data
-            for row in taken_from(buffer):
+            for number, row in taken_from(buffer):
+                if number != self.numbers[-missing]:
+                    continue  # somebody else has written it
                 missing -= 1
                 yield row
                 deadline = time.monotonic() + wall_s
@@ -150,8 +160,7 @@ class _Child:
         """Wait for the child, killing it if its time is over; how it ended."""
         if self.timed_out:
             os.kill(self.pid, signal.SIGKILL)
-        self.status = os.waitpid(self.pid, 0)[1]
-        code = os.waitstatus_to_exitcode(self.status)
+        code = self.code = reaped(self.pid)
         if self.timed_out or code == -signal.SIGPROF:
             return "timeout"
         return f"signal:{-code}" if code < 0 else f"exit:{code}"
@@ -159,12 +168,31 @@ class _Child:
     def close(self) -> None:
         """Close all descriptors and end the process, even if rows are unread."""
         os.close(self.reader)
-        if self.status is None:
+        if self.code is None:
             os.kill(self.pid, signal.SIGKILL)
-            self.status = os.waitpid(self.pid, 0)[1]
+            self.code = reaped(self.pid)
 
 
-def taken_from(buffer: bytearray) -> list[T | Lost]:
+def has_ended(pid: int) -> bool:
+    """Whether a child has ended; it is still to be reaped."""
+    options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    return os.waitid(os.P_PID, pid, options) is not None
+
+
+def reaped(pid: int) -> int:
+    """Wait for a child of ``child_that`` to end, and end all that it has started.
+
+    Returns:
+        its exit code; the negative number of the signal that ended it.
+    """
+    # Until it is reaped, its number, which is its group's, is nobody else's.
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    with suppress(ProcessLookupError, PermissionError):  # none but it was there
+        os.killpg(pid, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def taken_from(buffer: bytearray) -> list[Any]:
     """The whole rows at the front of the buffer, which keeps the rest."""
     rows = []
     at = 0
@@ -180,7 +208,7 @@ def taken_from(buffer: bytearray) -> list[T | Lost]:
 
 
 def child_that(be_it: Callable[[int, int], NoReturn]) -> tuple[int, int]:
-    """Fork a child that tells its rows through a pipe.
+    """Fork a child, a process group of its own, that tells rows through a pipe.
 
     Args:
         be_it: what the child does, given the end of the pipe that it writes to and its
@@ -196,6 +224,7 @@ def child_that(be_it: Callable[[int, int], NoReturn]) -> tuple[int, int]:
     with held_back():  # or it would end the child on its way up our own frames
         pid = _forked()
         if pid == 0:
+            os.setpgid(0, 0)
             be_it(writer, parent)
     os.close(writer)
     return pid, reader
@@ -218,7 +247,7 @@ def _be_the_child(
     writer: int,
     parent: int,
 ) -> NoReturn:
-    code = FAILED
+    code, itself = FAILED, os.getpid()
     is_inside = False
     try:
         left_to_parent()
@@ -229,14 +258,17 @@ def _be_the_child(
             is_inside = True
             for number in numbers:
                 bounds.begin()
-                write_row(writer, _row_of(work, number))
+                row = _row_of(work, number)
+                if os.getpid() != itself:  # the work has forked
+                    os._exit(FAILED)
+                write_row(writer, row)
                 if bounds.has_grown():
                     os._exit(_GROWN)
         code = 0
     # Whatever kept the context from being entered keeps every number from being done.
     except BaseException:
         for number in () if is_inside else numbers:
-            write_row(writer, lost_row(number))
+            write_row(writer, _numbered(number, _lost(number)))
     finally:
         os._exit(code)
 
@@ -296,17 +328,24 @@ def _size() -> int:
 
 def _row_of(work: Callable[[int], T], number: int) -> bytes:
     try:
-        return pickle.dumps(work(number), pickle.HIGHEST_PROTOCOL)
+        return _numbered(number, work(number))
     # Whatever the work raises, sys.exit included, is a finding about this number and
     # must not end the numbers after it.
     except BaseException:
-        return lost_row(number)
+        return _numbered(number, _lost(number))
+
+
+def _numbered(number: int, row: object) -> bytes:
+    return pickle.dumps((number, row), pickle.HIGHEST_PROTOCOL)
 
 
 def lost_row(number: int) -> bytes:
     """The row for what is being raised just now."""
-    detail = traceback.format_exc()[-_DETAIL_MAX:]
-    return pickle.dumps(Lost(number, "raised", detail), pickle.HIGHEST_PROTOCOL)
+    return pickle.dumps(_lost(number), pickle.HIGHEST_PROTOCOL)
+
+
+def _lost(number: int) -> Lost:
+    return Lost(number, "raised", traceback.format_exc()[-_DETAIL_MAX:])
 
 
 def write_row(writer: int, data: bytes) -> None:

@@ -84,6 +84,9 @@ def _make(name: str, setup: Setup) -> Subject:
     return made
 
 
+_NAME_IT = "name a class or a function of it that makes one."
+
+
 @lru_cache(maxsize=16)
 def _factory(name: str) -> tuple[Callable[..., Subject], bool]:
     """What makes the store, and whether it is told the setup."""
@@ -108,10 +111,12 @@ def _factory(name: str) -> tuple[Callable[..., Subject], bool]:
         ) from error
     for part in path.split("."):
         if not hasattr(found, part):
-            raise BadSubject(f"{name}: {module_name} has no {path!r}.")
+            raise BadSubject(f"{name}: {module_name} has no {path!r}; {_NAME_IT}")
         found = getattr(found, part)
     if not callable(found):
-        raise BadSubject(f"{name} is a {type(found).__name__}, and makes no store.")
+        raise BadSubject(
+            f"{name} is a {type(found).__name__}, and makes no store; {_NAME_IT}"
+        )
     needed = [
         one
         for one in inspect.signature(found).parameters.values()

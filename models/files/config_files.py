@@ -1,7 +1,7 @@
 """The config files of a broker, decoded apart from the engine.
 
 Each has one table of rows by name, and a backup beside it. RocketMQ's text is no strict
-JSON where a table has integer keys; ``offsets`` puts them into quotes. A text is whole
+JSON where a table has integer keys; ``broker_json`` reads it. A text is whole
 if it is an object whose table is one, or that has none.
 
 Source: ConsumerOffsetManager, ScheduleMessageService, TopicConfigManager,
@@ -10,19 +10,19 @@ SubscriptionGroupManager, ConsumerFilterManager, their encode, RocketMQ 5.3.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
+from crashmq.models.files.broker_json import read_table
 from crashmq.models.files.filters import (
     FILTERS_PATH,
     FilterEntry,
     filter_entries,
     read_filters,
 )
-from crashmq.models.files.offsets import OFFSETS_PATH, read_offsets, strict_json
+from crashmq.models.files.offsets import OFFSETS_PATH, read_offsets
 from crashmq.models.files.record import Bytes
 
 ENDS_PATH: Final = "config/recoveredEnds.json"
@@ -114,7 +114,7 @@ def _rows(path: str, data: bytes) -> Mapping[str, Any] | None:
     if path == FILTERS_PATH and read_filters(data) is None:
         return None
     try:
-        found = json.loads(strict_json(data.decode()))
+        found = read_table(data)
     except (ValueError, RecursionError):
         return None
     table = found.get(TABLES[path], {}) if isinstance(found, dict) else None
@@ -134,7 +134,7 @@ def version_of(files: Mapping[str, Bytes], path: str) -> int:
     Source: DataVersion, its counter.
     """
     try:
-        found = json.loads(strict_json(bytes(files.get(path, b"")).decode()))
+        found = read_table(bytes(files.get(path, b"")))
     except (ValueError, RecursionError):
         return -1
     version = found.get("dataVersion", {}) if isinstance(found, dict) else {}

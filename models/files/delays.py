@@ -5,12 +5,12 @@ The file is written as that of the consumers' offsets is: integer keys are bare.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from crashmq.models.files.offsets import VERSION_FIELDS, strict_json
+from crashmq.models.files.broker_json import read_table
+from crashmq.models.files.offsets import VERSION_FIELDS
 from crashmq.models.files.record import Bytes
 
 DELAYS_PATH = "config/delayOffset.json"
@@ -23,7 +23,7 @@ DelayRows: TypeAlias = tuple[tuple[int, int], ...]
 def read_delays(data: bytes) -> DelayRows | None:
     """The rows of a table; None if these bytes are no whole table."""
     try:
-        return _rows_of(json.loads(strict_json(data.decode())))
+        return _rows_of(read_table(data))
     except (ValueError, RecursionError):
         return None
 

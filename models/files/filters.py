@@ -6,12 +6,12 @@ one in which a filter has no expression of kind SQL92, or a word for a number.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from crashmq.models.files.broker_json import read_table
 from crashmq.models.files.record import Bytes
 
 FILTERS_PATH = "config/consumerFilter.json"
@@ -57,7 +57,7 @@ def read_filters(data: bytes) -> FilterRows | None:
 def filter_entries(data: bytes) -> tuple[FilterEntry, ...] | None:
     """The filters of a table, in its order; None if these bytes are no whole table."""
     try:
-        return tuple(_entries_of(json.loads(data.decode())))
+        return tuple(_entries_of(read_table(data)))
     except (ValueError, RecursionError):
         return None
 

@@ -1,18 +1,16 @@
 """The table of consumer offsets as its file has it, decoded apart from the engine.
 
-RocketMQ's file is no strict JSON: integer keys are bare. They are put into quotes here,
-and a parser of the standard library reads the rest. Whatever is torn, zeroed or empty
-is no table.
+RocketMQ's file is no strict JSON: integer keys are bare. Whatever is torn, zeroed or
+empty is no table.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from crashmq.models.files.broker_json import read_table
 from crashmq.models.files.record import Bytes
 
 OFFSETS_PATH = "config/consumerOffset.json"
@@ -21,13 +19,6 @@ OffsetKey: TypeAlias = tuple[str, str, int]
 """A group, a topic and a queue_id."""
 OffsetRows: TypeAlias = tuple[tuple[OffsetKey, int], ...]
 
-_TOKEN = re.compile(
-    r'(?P<string>"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*")'
-    r"|(?P<number>-?(?:0|[1-9][0-9]{0,18})(?![0-9.eE]))"
-    r"|(?P<word>true|false|null)"
-    r"|(?P<mark>[][{}:,])"
-    r"|(?P<space>[ \t\r\n]+)"
-)
 VERSION_FIELDS = ("counter", "stateVersion", "timestamp")
 
 
@@ -35,7 +26,7 @@ VERSION_FIELDS = ("counter", "stateVersion", "timestamp")
 def read_offsets(data: bytes) -> OffsetRows | None:
     """The rows of a table, sorted; None if these bytes are no whole table."""
     try:
-        found = json.loads(strict_json(data.decode()))
+        found = read_table(data)
         return _rows_of(found)
     except (ValueError, RecursionError):
         return None
@@ -52,28 +43,6 @@ def whole_offsets(files: Mapping[str, Bytes]) -> OffsetRows | None:
         if rows is not None:
             return rows
     return None if found else ()
-
-
-def strict_json(text: str) -> str:
-    """The text with its integer keys in quotes.
-
-    Raises:
-        ValueError: there is something in it that no such text has.
-    """
-    parts: list[str] = []
-    number_at = -1
-    at = 0
-    while at < len(text):
-        token = _TOKEN.match(text, at)
-        if token is None:
-            raise ValueError(f"no token at {at}")
-        at, kind, part = token.end(), token.lastgroup, token[0]
-        if part == ":" and number_at >= 0:
-            parts[number_at] = f'"{parts[number_at]}"'
-        if kind != "space":
-            number_at = len(parts) if kind == "number" else -1
-        parts.append(part)
-    return "".join(parts)
 
 
 def _rows_of(found: Any) -> OffsetRows:

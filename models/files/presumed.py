@@ -9,12 +9,13 @@ counts. A topic whose units lie in ``batchconsumequeue`` has none in ``consumequ
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from typing import Any
 
+from crashmq.models.files.broker_json import read_table
 from crashmq.models.files.delays import DELAYS_PATH
 from crashmq.models.files.lazy import lazy
 from crashmq.models.files.log import LogImage, QueueKey
@@ -104,6 +105,7 @@ def presumed(image: StoreImage, folders: Collection[str]) -> Presumption:
         f"for deleted."
         for topic in dict.fromkeys(gone)
     )
+    notes.extend(_batches_of_none(image, batch))
     for key in log.misnumbered_queues:
         first = None if key in listed_from else _put_anew(image, key)
         if first is not None:
@@ -134,11 +136,26 @@ def presumed(image: StoreImage, folders: Collection[str]) -> Presumption:
     return Presumption(image, tuple(notes))
 
 
+def _batches_of_none(image: StoreImage, batch: Collection[str]) -> Iterator[str]:
+    """Topics with batches that no queue lists."""
+    if ROCKSDB_PATH in image.files:
+        return
+    found = Counter(
+        record.topic
+        for record in image.commit_log.records
+        if record.is_inner_batch and record.topic not in batch
+    )
+    for topic, count in sorted(found.items()):
+        yield (
+            f"{_BATCH_DIR}/{topic}: the topic has {count:,} batches and no folder; "
+            f"nobody is given them, be it deleted or lost."
+        )
+
+
 def topics_in(raw: Bytes) -> frozenset[str] | None:
     """The topics of a broker's ``config/topics.json``; None if it cannot be read."""
     try:
-        # The broker writes names of classes and numbers for keys: not quite JSON.
-        found: Any = json.loads(bytes(raw))
+        found: Any = read_table(bytes(raw))
     except (ValueError, RecursionError):
         return None
     table = found.get("topicConfigTable") if isinstance(found, dict) else None

@@ -57,6 +57,7 @@ assert [head.size for head in _HEADS] == [88, 100, 100, 112]
 _TRANSACTION_MASK = 0xC
 _TRANSACTION_NAMES = {0x0: "none", 0x4: "prepared", 0x8: "commit", 0xC: "rollback"}
 # Prepared and rollback share bit 2; bit 7 is an inner batch.
+_INNER_BATCH = 0x80
 _NOT_INDEXED_MASK = 0x84
 
 _PIECE = bytes(64)  # the least part of a page that a power loss takes
@@ -131,6 +132,11 @@ class Record(NamedTuple):
         BatchConsumeQueue.
         """
         return self.sys_flag & _NOT_INDEXED_MASK == 0
+
+    @property
+    def is_inner_batch(self) -> bool:
+        """Whether a queue of inner batches lists it, if any does."""
+        return self.sys_flag & _INNER_BATCH != 0
 
     @property
     def properties(self) -> dict[str, str]:

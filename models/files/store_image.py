@@ -444,7 +444,8 @@ def place_of(path: str) -> StorePlace:
         return StorePlace("odd_log") if base is None else StorePlace("log", base)
     if top == "consumequeue":
         return _queue_place(parts)
-    return StorePlace("known" if top in _KNOWN_DIRS else "foreign")
+    is_told = path in ("abort/", "checkpoint/", "lock/")  # in the place of a file
+    return StorePlace("known" if is_told or top in _KNOWN_DIRS else "foreign")
 
 
 def _queue_place(parts: list[str]) -> StorePlace:

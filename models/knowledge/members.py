@@ -14,15 +14,33 @@ class Members(Forked):
     Attributes:
         heard_ms: by group and client when it told the broker last that it lives.
         left: by group the clients that told, or whose connections told, that they go.
+        last_ms: as ``heard_ms``, also of those that are no more.
+        expired: by group the clients that were silent for too long as the broker
+            looked for such, and that it has not heard of since.
     """
 
     heard_ms: dict[tuple[str, str], int] = field(default_factory=dict)
     left: dict[tuple[str, str], bool] = field(default_factory=dict)
+    last_ms: dict[tuple[str, str], int] = field(default_factory=dict)
+    expired: dict[tuple[str, str], bool] = field(default_factory=dict)
 
     def heard(self, group: str, client: str, at_ms: int) -> None:
         """Take note of a heartbeat."""
         self.heard_ms[group, client] = at_ms
+        self.last_ms[group, client] = at_ms
         self.left.pop((group, client), None)
+        self.expired.pop((group, client), None)
+
+    def may_have_heard(self, group: str, client: str) -> None:
+        """Take note of a heartbeat that came as its client went."""
+        self.last_ms.pop((group, client), None)
+        self.expired.pop((group, client), None)
+
+    def looked(self, at_ms: int, silent_ms: int) -> None:
+        """Take note of a look for those of whom nobody heard for ``silent_ms``."""
+        for key, last_ms in self.last_ms.items():
+            if at_ms - last_ms > silent_ms:
+                self.expired[key] = True
 
     def ended(self, client: str, *, is_told: bool) -> None:
         """Take note that a client is no more; whether anybody tells the broker."""
@@ -38,6 +56,10 @@ class Members(Forked):
             for (its, client), heard_ms in sorted(self.heard_ms.items())
             if its == group
         }
+
+    def who_expired(self, group: str) -> list[str]:
+        """The clients of a group that are too silent to be named."""
+        return sorted(client for its, client in self.expired if its == group)
 
     def who_left(self, group: str) -> list[str]:
         """The clients that have left a group, and have not come back."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crashmq.models.appended import Appended
+from crashmq.models.files.config_tables import TableTurn
 from crashmq.models.files.offsets import OffsetKey
 from crashmq.models.files.record import Record
 from crashmq.models.history import Consumed, OneQueue, PullReceived
@@ -154,6 +155,7 @@ class MembersTold(Moment):
     Attributes:
         silent_ms: by client for how long the broker has not heard of it.
         left: the clients that have left the group, as the broker knows.
+        expired: those that were silent for too long as it looked for such.
     """
 
     client: str
@@ -161,6 +163,7 @@ class MembersTold(Moment):
     members: Sequence[str]
     silent_ms: Mapping[str, int]
     left: Sequence[str]
+    expired: Sequence[str]
 
 
 @dataclass(slots=True)
@@ -176,6 +179,13 @@ class TopicsNeeded(Moment):
     group: str
     written: TopicsWritten
     before: TopicsWritten | None
+
+
+@dataclass(slots=True)
+class TableTurned(Moment):
+    """A step came to its end, in which a table of the broker may have changed."""
+
+    turn: TableTurn
 
 
 @dataclass(slots=True)

@@ -20,6 +20,7 @@ class RoundTurned(Moment):
         begun_at: where the log's files ended when the life began; -1: nobody knows.
         durable_until: records of which a flush of queues has made all units durable
             end at or before it.
+        index_until: index files that are full of records below are on the medium.
     """
 
     done: RoundDone
@@ -27,6 +28,7 @@ class RoundTurned(Moment):
     takes_all: bool | None
     begun_at: int
     durable_until: int
+    index_until: int
 
 
 @dataclass(slots=True)

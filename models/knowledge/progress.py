@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from crashmq.models.files.config_tables import TableSeen
 from crashmq.models.files.offsets import OffsetKey, OffsetRows
 from crashmq.models.knowledge.filters import Filters
 from crashmq.models.knowledge.group_configs import GroupConfigs
@@ -88,6 +89,25 @@ class TopicsWritten(NamedTuple):
 
 
 @dataclass(slots=True)
+class Tables(Forked):
+    """What a broker has written of its tables, as far as that was seen.
+
+    Attributes:
+        topics: of the topics, when a message was given back last.
+        seen: by path how each was after the last step; None: a crash came since.
+        changes_most: at least as many as there were ever changes of how far a group
+            or a level is.
+        was_set_back: the clock, ever.
+    """
+
+    topics: TopicsWritten | None = None
+    # These decide nothing but what one law says of the versions of tables.
+    seen: dict[str, TableSeen] | None = field(default_factory=dict, compare=False)
+    changes_most: int = field(default=0, compare=False)
+    was_set_back: bool = field(default=False, compare=False)
+
+
+@dataclass(slots=True)
 class Progress(Forked):
     """Of all groups.
 
@@ -104,7 +124,7 @@ class Progress(Forked):
         members: whom the broker has heard of.
         groups: how groups are configured.
         asked_ms: when each client's consumer was asked last to work on what it has.
-        topics_written: what it has written of its topics, when that was seen last.
+        tables: what it has written of all.
     """
 
     now: dict[OffsetKey, frozenset[int]] = field(default_factory=dict)
@@ -118,7 +138,7 @@ class Progress(Forked):
     groups: GroupConfigs = field(default_factory=GroupConfigs)
     asked_ms: dict[str, int] = field(default_factory=dict)
     members: Members = field(default_factory=Members)
-    topics_written: TopicsWritten | None = None
+    tables: Tables = field(default_factory=Tables)
 
     def of(self, key: OffsetKey) -> frozenset[int]:
         """The offsets that a group may have; -1: none."""

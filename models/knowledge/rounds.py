@@ -51,21 +51,24 @@ class Rounds(Forked):
         begun_at: where the log's files ended when the life began; -1: nobody knows.
         durable_until: units of records below are on the medium, by a flush of queues
             that took everything.
+        index_until: index files that are full of records below are on the medium, by a
+            flush of the index that had work.
     """
 
     thorough: dict[str, Within] = field(default_factory=dict)
     begun_at: int = -1
     durable_until: int = 0
+    index_until: int = 0
 
     def end_life(self) -> None:
         """Forget all: no store runs."""
         self.thorough = {}
-        self.begun_at, self.durable_until = -1, 0
+        self.begun_at, self.durable_until, self.index_until = -1, 0, 0
 
     def begin_life(self, files_end: int) -> None:
         """A start has succeeded; the log's files ended at ``files_end`` then."""
         self.thorough = dict.fromkeys(INTERVALS_MS, _NEVER)
-        self.begun_at, self.durable_until = files_end, 0
+        self.begun_at, self.durable_until, self.index_until = files_end, 0, 0
 
     def takes_all(self, done: RoundDone) -> bool | None:
         """Whether a round had to take everything, or may not; None: nobody knows.

@@ -27,12 +27,12 @@ from crashmq.models.observations import Deleted
 from crashmq.models.plain_state import Forked
 
 LIGHT = "%LMQ%"
-_DEFAULT_QUEUE_NUMS = 8
+QUEUES_OF_A_TOPIC = 8
 """So many queues a topic gets at most, and as many programs ask for.
 
 Source: TopicConfigManager, its TBW102.
 """
-_OF_ITS_OWN: Final = {"TBW102": _DEFAULT_QUEUE_NUMS, SCHEDULE_TOPIC: DELAY_LEVEL_MAX}
+_OF_ITS_OWN: Final = {"TBW102": QUEUES_OF_A_TOPIC, SCHEDULE_TOPIC: DELAY_LEVEL_MAX}
 """The topics that a broker has from its first start on, and their queues.
 
 Source: TopicConfigManager, its constructor.
@@ -68,7 +68,7 @@ class Topics(Forked):
         """How many queues a topic has; None: one of a group, which knows itself."""
         if topic.startswith(_OURS):
             return 1 if topic.startswith(LIGHT) else None
-        return _OF_ITS_OWN.get(topic, _DEFAULT_QUEUE_NUMS)
+        return _OF_ITS_OWN.get(topic, QUEUES_OF_A_TOPIC)
 
     def saw(self, event: Happening, step: Step, promises: Promises) -> None:
         """Take note of an event of a step."""

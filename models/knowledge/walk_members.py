@@ -9,9 +9,11 @@ from crashmq.models.history import (
     Happening,
     HeartbeatTaken,
     MembersAnswered,
+    RoundDone,
 )
 from crashmq.models.knowledge.moments import At, Moment
 from crashmq.models.knowledge.moments_of_consumers import MembersTold
+from crashmq.models.limits import CLIENT_SILENT_MS
 
 
 def walk_members(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
@@ -22,10 +24,15 @@ def walk_members(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             # One that ended beside its own heartbeat is known to be gone.
             if client in at.known.consumption.living:
                 members.heard(group, client, at_ms)
+            else:
+                members.may_have_heard(group, client)
+        case RoundDone(service="client_housekeeping") as done:
+            members.looked(done.began_ms, CLIENT_SILENT_MS)
         case ConsumerEnded(client, how):
             members.ended(client, is_told=how != "vanish")
         case MembersAnswered(client, group, told):
             silent_ms, left = members.silent_for(group, at_ms), members.who_left(group)
-            yield MembersTold(*at, client, group, told, silent_ms, left)
+            expired = members.who_expired(group)
+            yield MembersTold(*at, client, group, told, silent_ms, left, expired)
         case _:
             pass

@@ -299,7 +299,7 @@ def _spread(at: At) -> None:
 
 def _deletion_asked(at: At, op: DeleteTopic) -> None:
     progress = at.known.progress
-    progress.topics_written = None  # one may go now, and be made again
+    progress.tables.topics = None  # one may go now, and be made again
     progress.may_be_gone(progress.keys_of(topic=op.topic, queue_id=op.queue_id))
 
 
@@ -466,7 +466,7 @@ def _saw_pull(
 def _saw_crash(known: Knowledge, crash: Crash) -> None:
     progress, promises = known.progress, known.promises
     progress.ended()
-    progress.topics_written = None
+    progress.tables.topics = None
     is_lost = crash.kind == "power_loss" and not promises.keeps_what_is_synced
     if is_lost or promises.is_broken_by(crash.kind) or promises.reverts:
         progress.is_doubtful = True

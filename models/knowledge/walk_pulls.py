@@ -29,7 +29,7 @@ from crashmq.models.knowledge.moments_of_pulls import (
 )
 from crashmq.models.knowledge.pulls import OpenPull, Pulls
 from crashmq.models.knowledge.reference import VisibleQueue
-from crashmq.models.knowledge.walk_topics import walk_groups
+from crashmq.models.knowledge.walk_topics import walk_config_files
 from crashmq.models.observations import Ran, Started, Stopped
 from crashmq.models.ops import PullThroughBroker, RunService
 
@@ -39,7 +39,7 @@ def walk_pulls(at: At) -> Iterator[Moment]:
     step, pulls = at.step, at.known.progress.pulls
     begun: set[int] = set()
     topics = at.known.progress.topics
-    yield from walk_groups(at)
+    yield from walk_config_files(at)
     for entry in step.entries:
         topics.saw(entry.event, step, at.known.promises)
         match entry.event:

@@ -38,10 +38,14 @@ def walk_turned(at: At) -> Iterator[Moment]:
     for number, done in step.turned if not step.starts else ():
         takes_all = rounds.takes_all(done) if is_clear else None
         yield RoundTurned(
-            *at, done, number, takes_all, rounds.begun_at, rounds.durable_until
+            *(*at, done, number, takes_all),
+            *(rounds.begun_at, rounds.durable_until, rounds.index_until),
         )
         if takes_all and done.service == "flush_consume_queue" and known.works(QUEUES):
             rounds.durable_until = _end_below(at, done.before.reput_from_offset)
+        if is_clear and done.service == "flush_index" and done.work:
+            began = done.before
+            rounds.index_until = min(began.flushed_where, began.reput_from_offset)
     if not is_clear or step.raised:
         of_host = [done.service for _, done in step.turned]
         for service in dict.fromkeys((*step.services, *of_host)):

@@ -16,9 +16,11 @@ from crashmq.models.history import StartBegan
 from crashmq.models.knowledge.moments import At
 from crashmq.models.knowledge.moments_of_consumers import (
     GroupConfigsSeen,
+    TableTurned,
     TopicsNeeded,
 )
 from crashmq.models.knowledge.progress import TopicsWritten
+from crashmq.models.knowledge.walk_tables import walk_tables
 from crashmq.models.observations import Done
 from crashmq.models.ops import ConfigureGroup, DeleteGroup
 
@@ -36,8 +38,14 @@ def saw_topics_needed(at: At, group: str) -> Iterator[TopicsNeeded]:
         json.dumps(rows, sort_keys=True),
         version_of(files, TOPICS_PATH),
     )
-    yield TopicsNeeded(*at, group, written, progress.topics_written)
-    progress.topics_written = written
+    yield TopicsNeeded(*at, group, written, progress.tables.topics)
+    progress.tables.topics = written
+
+
+def walk_config_files(at: At) -> Iterator[GroupConfigsSeen | TableTurned]:
+    """Lead what is known of tables through a step; stop where it can be compared."""
+    yield from walk_groups(at)
+    yield from walk_tables(at)
 
 
 def walk_groups(at: At) -> Iterator[GroupConfigsSeen]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 from zlib import crc32
 
 from crashmq.models.files.checkpoint import (
@@ -30,6 +31,20 @@ _BYTE_OF = {
 # RocketMQ says "none yet" by 0 and, where a replica is asked, by -1.
 _NONE_YET = -1
 _SIXTH_LATE_MS = 86_400_000  # a broker may have idled a day after its last message
+
+
+class DurableUntil(NamedTuple):
+    """Phy_offsets until which a checkpoint round has to tell of what is durable.
+
+    Attributes:
+        log: of records in the CommitLog.
+        queues: of records, as their units are.
+        listing: of records, as full index files are.
+    """
+
+    log: int
+    queues: int
+    listing: int
 
 
 @law(
@@ -200,6 +215,41 @@ def checkpoint_is_on_the_medium(unsynced: Mapping[str, int]) -> Iterator[Violati
     if _PATH in unsynced:
         where = Place(_PATH, unsynced[_PATH])
         yield Violation(where, "a power loss could take it", "synced by the round")
+
+
+@law(
+    "CP-13",
+    "after a checkpoint round its times reach those of the last flushed record, of the "
+    "last record whose unit a thorough ConsumeQueue flush made durable, and of the end "
+    "of the newest full file that a flush of the index synced",
+    catalogue="I4 I8 I11",
+)
+def times_reach_what_is_durable(
+    image: StoreImage, index: IndexImage | None, until: DurableUntil
+) -> Iterator[Violation]:
+    """Else a start looks further back than it needs, or trusts no index file.
+
+    Asked after a round that ran alone; ``index`` is None if the store keeps none.
+
+    Source: StoreCheckpoint#setPhysicMsgTimestamp, #setLogicsMsgTimestamp,
+    #setIndexMsgTimestamp; MappedFileQueue#flush, FlushConsumeQueueService#doFlush,
+    IndexService#flush.
+    """
+    records = image.commit_log.records
+    flushed = [r.store_timestamp for r in records if r.end <= until.log]
+    listed = [
+        r.store_timestamp for r in records if r.is_indexed and r.end <= until.queues
+    ]
+    ended = [
+        file.header.end_timestamp
+        for _, file in (index.files if index else ())
+        if file.is_full and file.header.end_phy_offset < until.listing
+    ]
+    for name, times in zip(_RISING, (flushed, listed, ended), strict=True):
+        least, said = max(times, default=0), getattr(image.checkpoint, name)
+        if said < least:
+            where = Place(_PATH, _BYTE_OF[name])
+            yield Violation(where, f"{name} {said}", f"at least {least}")
 
 
 def changed_files(image: StoreImage) -> list[str]:

@@ -13,8 +13,10 @@ from typing import TypeAlias
 
 from crashmq.models.appended import Appended, differs
 from crashmq.models.expressions import matches
+from crashmq.models.files.config_files import config_pair
 from crashmq.models.files.filters import (
     FILTERS_PATH,
+    FilterKey,
     FilterRows,
     whole_filters,
 )
@@ -279,3 +281,36 @@ def start_loads_the_filters(
         yield Violation(FILTERS_PATH, "a start, without a whole table", "a refusal")
     elif rows != expected:
         yield Violation(FILTERS_PATH, f"{rows} is loaded", f"{expected}")
+
+
+@law(
+    "SVC-9",
+    "a round that persists the filters of consumers writes those of all groups as they "
+    "are: alive, or none where a group asks by tags now",
+    catalogue="I12 I19",
+)
+def filters_are_written_as_they_are(
+    files: Mapping[str, bytes], now: Mapping[FilterKey, Set[Asked]]
+) -> Iterator[Violation]:
+    """``now`` is by group and topic what may count; one of several is not judged.
+
+    Source: ConsumerFilterManager#persist, BrokerController
+    #initializeBrokerScheduledTasks.
+    """
+    pair = config_pair(files, FILTERS_PATH)
+    if pair.is_there and pair.loaded is None:
+        return  # CFG-1 tells of it
+    alive = {
+        (group, topic): fields.get("expression")
+        for topic, of_topic in pair.rows.items()
+        for group, fields in of_topic.get("groupFilterData", {}).items()
+        if fields.get("dead") is False
+    }
+    for key, possible in sorted(now.items()):
+        if len(possible) != 1:
+            continue
+        ((expression, kind),) = possible
+        expected = None if kind == "TAG" else expression
+        if alive.get(key) != expected:
+            where = f"{FILTERS_PATH}, {key[0]} on {key[1]}"
+            yield Violation(where, f"{alive.get(key)} is written", f"{expected}")

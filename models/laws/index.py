@@ -256,12 +256,15 @@ def _size_told(index: IndexImage, lengths: list[int]) -> int:
 def is_passed_over(judged: Judged, path: str) -> bool:
     """Whether a file with an odd name is foreign; RocketMQ does not read it.
 
-    A file that looks like an index file counts as one that lost its name.
+    A file that looks like an index file counts as one that lost its name, unless its
+    name begins with that of another one.
     """
     if not (judged.stale_allowed or judged.whole_sectors):
         return False
     data = judged.image.files[path]
     lengths = [len(file.data) for _, file in index_of(judged).files]
+    if any(path.startswith(name) for name, _ in index_of(judged).files):
+        return True  # somebody kept a copy beside it
     is_like_one = len(data) in lengths or guessed_slots(data) > 0
     return not (path.rpartition("/")[2].isdecimal() or is_like_one)
 

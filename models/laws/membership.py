@@ -48,3 +48,22 @@ def who_has_left_is_no_member(
     for client in left:
         if client in members:
             yield Violation(f"group {group}", _named(members), f"not {client}")
+
+
+@law(
+    "MBR-3",
+    "a broker that has looked for silent members names none of whom it had not heard "
+    "for more than two minutes, until it hears of them",
+    catalogue="I12 I19",
+)
+def who_is_silent_is_no_member(
+    group: str, members: Sequence[str], expired: Sequence[str]
+) -> Iterator[Violation]:
+    """The queues of such a one would be nobody's for ever.
+
+    Source: ConsumerManager#scanNotActiveChannel, ClientHousekeepingService.
+    """
+    for client in expired:
+        if client in members:
+            expected = f"not {client}, silent for more than {SILENT_MS} ms"
+            yield Violation(f"group {group}", _named(members), expected)

@@ -153,7 +153,8 @@ def queue_flush_takes_what_is_enough(
     """Compares what could be lost of queue files before and after a round, alone.
 
     What is due is durable afterwards; of each queue one file at least, its first with
-    unsynced units. While no file is full, or has so many pages, nothing is done.
+    unsynced units. A file that is not full, and has not so many pages in all, stays as
+    it is, whatever others do; while there is no other, nothing is done.
 
     Args:
         done: the round; it knows what was unsynced before.
@@ -183,7 +184,14 @@ def queue_flush_takes_what_is_enough(
     before, met = dict(done.unsynced or ()), set[str]()
     for path, end in ends.items():
         folder, first = path.rpartition("/")[0], before.get(path, -1)
-        if first < 0 or folder in met:
+        if first < 0:
+            continue
+        may_be_synced = is_enough(0, end, QUEUE_LEAST_PAGES, is_full=end == size)
+        # At byte 0 the name may not be durable, which another file's sync changes.
+        if first and not may_be_synced and unsynced.get(path, -1) != first:
+            expected = f"not yet: it is not full, with {end} bytes"
+            yield Violation(Place(path, first), "synced", expected)
+        if folder in met:
             continue
         if is_enough(first, end, QUEUE_LEAST_PAGES, is_full=end == size):
             met.add(folder)

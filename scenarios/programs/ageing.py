@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from crashmq.models.ops import (
     AdvanceClock,
     DeleteManually,
@@ -21,6 +23,20 @@ TICKS = (2, 5)  # how many, at least and at most
 
 TICKING = 4  # one wait of so many is a service's that is turned often
 FULL_OF_OLD = 4  # one full disk of so many is so while files may go
+
+AGAIN: Final = 4
+"""One phrase of a service in so many has another round."""
+
+SOON_MS: Final = (0, 1, 100, 199, 200, 400, 500, 999, 1000, 1500, 1999, 2000, 2001)
+"""Around the intervals after which a flush or a commit takes everything."""
+
+WRITES_THE_LOG: Final = ("flush_commit_log", "commit", "reput", "allocate")
+"""Those whose work is there as soon as a message is put."""
+
+LEAVES_FOR_LATER: Final = ("flush_commit_log", "commit", "flush_consume_queue")
+"""Those with an interval after which they take everything."""
+
+PUTS_MAX: Final = 12
 
 
 def settle(draft: Draft, path: str) -> None:
@@ -116,3 +132,29 @@ def fill(draft: Draft) -> None:
     draft.add(FillDisk(chance.pick(percents)))
     if chance.coin():
         draft.add(RunService("clean_commit_log"), draft.drawn.put())
+
+
+def serve(draft: Draft) -> None:
+    """Add rounds of a service; or one, what makes work for it, and one more."""
+    if not draft.chance.one_in(AGAIN):
+        draft.add(draft.drawn.service())
+        return
+    drawn, chance = draft.drawn, draft.chance
+    one = drawn.round()
+    lately = [one for one in draft.space.services if one in LEAVES_FOR_LATER]
+    if lately and chance.coin():
+        one = RunService(chance.pick(tuple(dict.fromkeys(lately))))
+    service = one.service
+    draft.add(one)
+    if chance.coin():
+        draft.add(*[drawn.put()] * chance.integer(1, PUTS_MAX))
+    else:
+        draft.add(drawn.put())
+    if service not in WRITES_THE_LOG:
+        if chance.coin():
+            draft.add(RunService("flush_commit_log"))
+        draft.add(RunService("reput"))
+    soon = chance.pick(SOON_MS)
+    if soon:
+        draft.add(AdvanceClock(soon))
+    draft.add(one)

@@ -84,6 +84,8 @@ HELD_MS: Final = 21_000
 STAYING = 2
 STAYS_MS: Final = often((21_000, 3), (29_000, 1))
 """Before a lease of half a minute is over."""
+SILENT_MS: Final = (60_000, 91_000, 119_999, 120_000, 120_001, 150_000, 220_000)
+"""Around the two minutes after which a client counts as silent."""
 STRANGERS = 4
 """One of so many that join may be of any group; the others are of one that is there."""
 DELIVER: Final = RunService("deliver_delayed")
@@ -237,7 +239,9 @@ def stay(draft: Draft) -> None:
         for client in few:
             add(TurnConsumer(client, "heartbeat"), TurnConsumer(client, "lock"))
         add(_consumed(draft, few[0]))
-    if chance.coin():
+    if len(few) > 1 and chance.coin():
+        _fall_silent(draft, *few)
+    elif chance.coin():
         add(RunService("client_housekeeping"))
     one = _one_who_joins(draft)
     draft.joined[one.client] = one
@@ -245,6 +249,16 @@ def stay(draft: Draft) -> None:
     for client in few:
         add(_consumed(draft, client), TurnConsumer(client, "rebalance"))
     add(TurnConsumer(one.client, "rebalance"))
+
+
+def _fall_silent(draft: Draft, stays: str, silent: str) -> None:
+    """Nobody hears of a client for a while, and somebody looks for such."""
+    chance, add = draft.chance, draft.add
+    if chance.coin():
+        add(EndConsumer(silent, "vanish"))
+        draft.joined.pop(silent)
+    add(AdvanceClock(chance.pick(SILENT_MS)), TurnConsumer(stays, "heartbeat"))
+    add(RunService("client_housekeeping"), TurnConsumer(stays, "rebalance"))
 
 
 def _reset(draft: Draft) -> None:

@@ -193,7 +193,7 @@ class OpDrawer:
         pick = self._chance.pick
         return RunService(pick(self._space.services), pick(self._space.service_times))
 
-    def round(self) -> Op:
+    def round(self) -> RunService:
         """One round of one service."""
         return RunService(self._chance.pick(self._space.services))
 

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from crashmq.models.ops import EVERYTHING, Capability, Op
 from crashmq.models.program import Program, Setup
 from crashmq.scenarios.catalogue.scenarios import Scenario
-from crashmq.scenarios.programs.ageing import wait
+from crashmq.scenarios.programs.ageing import serve, wait
 from crashmq.scenarios.programs.chance import Chance, SeededChance
 from crashmq.scenarios.programs.consumers import consume, outlive, retry, stay
 from crashmq.scenarios.programs.consuming import progress
@@ -133,7 +133,7 @@ PHRASES: dict[Kind, Phrase] = {
     "look": lambda draft: draft.add(draft.drawn.look()),
     "search": _search,
     "query": lambda draft: draft.add(draft.drawn.query()),
-    "service": lambda draft: draft.add(draft.drawn.service()),
+    "service": serve,
     "clock": wait,
     "restart": restart,
     "crash": crash,

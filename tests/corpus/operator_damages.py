@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from corpus_store import Real
 from rocketmq import Row
+
+from crashmq.harness.fsck.counts import QueueCount
 
 PAGE = 4096
 Key: TypeAlias = tuple[str, int]
@@ -233,6 +235,20 @@ def served_whole(real: Real, manifest: Row, truth: Truth) -> Counter[Key]:
             is_known = known.get((*key, row["queue_offset"])) == place
             found[key] += is_known and place[0] in truth.whole.get(key, ())
     return found
+
+
+def misforetold(
+    manifest: Row, truth: Truth, real: Real, queues: Iterable[QueueCount]
+) -> dict[Key, tuple[int, int]]:
+    """The queues of which RocketMQ lost others than foretold: (foretold, lost)."""
+    told = {(queue.topic, queue.queue_id): queue.lost_by_rocketmq for queue in queues}
+    served = served_whole(real, manifest, truth)
+    lost = {key: len(of) - served[key] for key, of in truth.whole.items()}
+    return {
+        key: (told.get(key, 0), count)
+        for key, count in lost.items()
+        if told.get(key, 0) != count
+    }
 
 
 def taken_for_no_damage(damage: Damage, *, ended: bool) -> str:

@@ -19,6 +19,7 @@ from operator_damages import (
     all_queues_gone,
     empty_file_behind,
     last_file_cut_short,
+    misforetold,
     newest_file_under_an_older_name,
     nothing,
     page_of_garbage,
@@ -26,7 +27,6 @@ from operator_damages import (
     queue_files_swapped,
     queue_folder_gone,
     queues_of_an_older_copy,
-    served_whole,
     taken_for_no_damage,
     topic_folder_gone,
     truth_of,
@@ -137,19 +137,11 @@ def test_the_next_start_of_rocketmq_loses_what_fsck_says(
             continue
         counts = fsck(root, release=RELEASES[real.version]).counts
         manifest = Server(real.version, brokers).serve_all(root, real.settings)
-        told = {(q.topic, q.queue_id): q.lost_by_rocketmq for q in counts.queues}
         if counts.rocketmq_refuses or manifest["outcome"] != "served":
             if counts.rocketmq_refuses != (manifest["outcome"] == "refused"):
                 wrong[damage.__name__] = manifest["outcome"], counts.rocketmq_refuses
             continue
         truth = truth_of(real, root)
-        served = served_whole(real, manifest, truth)
-        lost = {key: len(of) - served[key] for key, of in truth.whole.items()}
-        differing = {
-            key: (told.get(key, 0), count)
-            for key, count in lost.items()
-            if told.get(key, 0) != count
-        }
-        if differing:
+        if differing := misforetold(manifest, truth, real, counts.queues):
             wrong[damage.__name__] = differing
     assert wrong == {}

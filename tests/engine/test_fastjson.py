@@ -4,6 +4,7 @@ import pytest
 
 from crashmq.engine.common.fastjson import Json, in_hash_order, pretty, read_json
 from crashmq.engine.store.message.message import java_string_hash
+from crashmq.models.files.broker_json import read_table
 
 
 def test_integer_keys_are_bare_and_on_one_line() -> None:
@@ -54,12 +55,51 @@ def test_no_torn_text_is_read() -> None:
     "text",
     [
         *("", " ", "\0\0\0\0", "{} {}", "{1.5:2}", "{[1]:2}", "{true:1}", "01"),
-        *('{"a":1,}', '{"a\n":1}', '{"\\x":1}', "[" * 40, "9" * 30, "nul"),
+        *(
+            '{"a":1 2}',
+            '{"a" 1}',
+            "{a-b:1}",
+            "{a:b}",
+            "# c\n{}",
+            "/* {}",
+            '{"a\n":1}',
+            '{"\\x":1}',
+            "[" * 40,
+            "9" * 30,
+            "nul",
+        ),
     ],
 )
 def test_nothing_else_is_read(text: str) -> None:
     with pytest.raises(ValueError, match="character"):
         read_json(text)
+
+
+EDITED: list[tuple[str, Json]] = [
+    ('\ufeff{"a":{}}', {"a": {}}),
+    ("{'a':{'it\\'s \"it\"':1}}", {"a": {'it\'s "it"': 1}}),
+    ('{"a":{},,"b":[1,2,],},'.rstrip(","), {"a": {}, "b": [1, 2]}),
+    ('/* by hand */{"a":{} // all\n}', {"a": {}}),
+    ("{a:{b_1:true}, $c:null}", {"a": {"b_1": True}, "$c": None}),
+    ("{,}", {}),
+]
+"""All of these fastjson 1.2.83 reads, and so."""
+
+
+@pytest.mark.parametrize(("text", "value"), EDITED)
+def test_what_fastjson_takes_of_an_edited_file_is_read(text: str, value: Json) -> None:
+    assert read_json(text) == value
+    assert read_table(text.encode()) == value
+
+
+@pytest.mark.parametrize("text", [text for text, _ in EDITED])
+def test_no_torn_edited_text_is_read(text: str) -> None:
+    whole = text.removeprefix("\ufeff")
+    for end in range(len(whole)):
+        with pytest.raises(ValueError, match=r"Expecting|token"):
+            read_table(whole[:end].encode())
+        with pytest.raises(ValueError, match="character"):
+            read_json(whole[:end])
 
 
 def test_maps_come_in_the_order_that_java_walks_them() -> None:

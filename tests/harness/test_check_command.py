@@ -216,3 +216,15 @@ def test_the_workflow_of_the_docs_runs_by_its_own_commands(tmp_path: Path) -> No
     assert json.loads((tmp_path / "crashmq.json").read_text())["verdict"] == "GREEN"
     assert json.loads((tmp_path / "canary.json").read_text())["verdict"] == "RED"
     assert (tmp_path / "crashmq.xml").is_file()
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_the_run(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "file").touch()
+
+    for place in (tmp_path, tmp_path / "file" / "below.xml"):
+        result = crashmq("check", "clean_restart", "--junitxml", str(place))
+        assert (result.exit_code, result.stdout) == (2, "")
+        (sentence,) = result.stderr.splitlines()
+        assert str(tmp_path) in sentence

@@ -25,6 +25,7 @@ from crashmq.harness.searches import gate
 from crashmq.harness.searches.gate_parts import GateProfile
 from crashmq.models.ops import PutMessage, Restart, RunService, Shutdown
 from crashmq.models.program import Program, Setup
+from crashmq.reports.extras import install
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 GOLDEN = ROOT / "tests" / "golden" / "rocketmq-5.3.0-clean.tar.xz"
@@ -233,13 +234,42 @@ def test_what_there_is_can_be_listed(kind: str) -> None:
     assert len(result.stdout.splitlines()) >= 4
 
 
-def test_the_doctor_looks_at_everything() -> None:
+def test_the_doctor_looks_at_everything_and_judges_the_gate() -> None:
     result = crashmq("doctor")
 
-    assert result.exit_code in (0, 4)
-    assert [line[:6] for line in result.stdout.splitlines()] == [
-        *("python", "core p", "crashm", "report", "Spark ", "Java  "),
-    ]
+    assert result.exit_code == 0
+    findings = [line[:6] for line in result.stdout.splitlines() if "  ok " in line]
+    assert findings[:3] == ["python", "core p", "crashm"]
+    told = [line.partition(":")[0] for line in result.stdout.splitlines()]
+    assert {"check", "soak", "soak --local", "rocketmq"} <= set(told)
+    assert "check: can run\n  next  crashmq check\n" in result.stdout
+
+
+def test_the_doctor_says_what_installs_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("crashmq.harness.commands.doctor._REPORTS", ("no-such-one",))
+    monkeypatch.setattr("crashmq.harness.commands.doctor._SPARK", ("no-such-two",))
+
+    soak, check = crashmq("doctor", "soak"), crashmq("doctor", "check")
+
+    assert (soak.exit_code, check.exit_code) == (4, 0)
+    assert "MISSING  no-such-two" in soak.stdout
+    on_spark, _, here = soak.stdout.partition("soak --local: lacks report packages\n")
+    assert f"  get   {install('spark')}\n" in on_spark
+    assert here == f"  get   {install('reports')}\n"
+
+
+def test_the_doctor_says_how_to_get_rocketmq_to_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda name, **_: None)
+
+    result = crashmq("doctor", "rocketmq")
+
+    assert result.exit_code == 4
+    assert "JDK" in result.stdout
+    assert "  get   the package maven of your system\n" in result.stdout
 
 
 @pytest.fixture
@@ -378,7 +408,7 @@ def test_no_command_judges_without_asserts(
 
     result = crashmq(name, "--help")
 
-    if name in ("report", "sql", "list", "doctor"):
+    if name in ("report", "nights", "sql", "list", "doctor"):
         assert result.exit_code == 0
     else:
         assert f"`crashmq {name}` judges nothing under python -O" in complaint(result)

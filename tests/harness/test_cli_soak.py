@@ -258,3 +258,32 @@ def test_workers_are_for_this_machine(tmp_path: Path) -> None:
     args = ("--episodes", 9, "--out", tmp_path, "--master", "local[1]", "--workers", 2)
 
     assert crashmq("soak", "power_loss", *args).exit_code == 2
+
+
+@pytest.mark.slow
+def test_a_bug_of_one_night_is_new_there_and_resolved_in_the_next(
+    tmp_path: Path,
+) -> None:
+    runs, known = tmp_path / "runs", tmp_path / "baseline.toml"
+    known.write_text(
+        '[[known]]\nlaw = "CQ-4"\nreason = "planted"\nexpires = 2999-12-31\n'
+    )
+
+    def night(day: int, *more: object) -> subprocess.CompletedProcess[str]:
+        args = ("--seed", "nightly", "--night", f"2026-11-{day}", "--episodes", 40)
+        there = ("--local", "--out", runs)
+        return in_a_process("soak", "clean_restart", *args, *there, *more)
+
+    one, two, three = night(21), night(22, "--mutant", MUTANT), night(23)
+    (second,) = runs.glob("2026-11-22-*")
+    excused = crashmq("report", second, "--baseline", known)
+    nights = crashmq("nights", runs)
+
+    codes = [each.returncode for each in (one, two, three)]
+    assert codes == [0, 1, 0], two.stderr
+    assert "nights  new" in two.stdout
+    assert f": resolved, last seen {second.name}" in three.stdout
+    assert (excused.exit_code, nights.exit_code) == (0, 0), excused.output
+    assert "known   planted, until 2999-12-31" in excused.output
+    assert f": resolved, last seen {second.name}" in nights.output
+    assert (runs / "nights.html").exists()

@@ -294,6 +294,32 @@ def test_a_size_that_the_broker_does_not_have_is_told(store: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (b"a=1", "1"),
+        (b"  a : 1  ", "1"),
+        (b"a 1", "1"),
+        (b"# a=2 \\\na=1", "1"),
+        (b"a=x\\\r\n   y\\\n z", "xyz"),
+        (b"a=C:\\\\dir\\\\\nb=2", "C:\\dir\\"),
+        (b"a=\\u0041\\tb", "A\tb"),
+        (b"a==5\r\n", "=5"),
+        (b"a=\xc4\xe3", "\xc4\xe3"),  # a byte is a character, whatever was meant
+        (b"\xef\xbb\xbfb=2\na=1", "1"),
+        (b"a", ""),
+    ],
+)
+def test_a_configuration_is_read_as_java_reads_it(
+    text: bytes, value: str, tmp_path: Path
+) -> None:
+    """Held against java.util.Properties of Java 17."""
+    conf = tmp_path / "broker.conf"
+    conf.write_bytes(text)
+
+    assert read_conf(conf).values["a"] == value
+
+
 @pytest.mark.parametrize("text", ["mappedFileSizeCommitLog=1G", "messageDelayLevel=3x"])
 def test_a_configuration_that_makes_no_sense_is_refused(text: str, store: Path) -> None:
     conf = store.parent / "broker.conf"

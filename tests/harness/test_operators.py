@@ -483,3 +483,14 @@ def test_a_default_that_is_always_given_is_no_mutant() -> None:
     assert not is_always_given("StoreConfig.broker_role")
     assert not is_always_given("SUMS_MAX")
     assert not is_always_given("NobodyMakesIt.field")
+
+
+def test_a_place_of_something_else_is_refused_before_a_sample_is_drawn(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "rows"
+    file.touch()
+
+    for place in (file, tmp_path):
+        with pytest.raises(CannotGoOn, match="give --out a new directory"):
+            OperatorCampaign(place, 3, 3, 0.2).draw()

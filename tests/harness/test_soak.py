@@ -98,6 +98,7 @@ def test_many_that_hang_take_little_time_each(monkeypatch: pytest.MonkeyPatch) -
         return really_supervised(work, numbers, timeout_s, *more)
 
     monkeypatch.setattr(soak, "supervised", supervised)
+    monkeypatch.setattr(soak, "LITTLE_PATIENCE_MIN_S", 0.0)
     task = AllHanging("run", ("clean_restart",), 7, "", "code", 0.06)
 
     rows = list(task.run_shard(Shard(0, 7)))

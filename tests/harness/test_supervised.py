@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 import select
 import signal
+import struct
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -214,6 +216,49 @@ def test_an_orphan_dies_with_its_parent(tmp_path: Path) -> None:
 
     assert lost == Lost(0, "signal:9")
     assert ends_soon(int(note.read_text()))
+
+
+def test_a_copy_of_a_child_tells_nothing() -> None:
+    def forks(number: int) -> int:
+        return number if number != 1 or os.fork() else 100
+
+    rows = list(supervised(forks, range(4), PATIENT_S))
+
+    assert rows == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_whoever_a_child_started_ends_with_it(tmp_path: Path, goes_on: bool) -> None:
+    note = tmp_path / "pid"
+
+    def leaves_one(number: int) -> int:
+        if number == 0:
+            started = os.fork()
+            if started == 0:
+                hang()
+            note.write_text(str(started))
+            if not goes_on:
+                leave()
+        return number
+
+    began = time.monotonic()
+    rows = list(supervised(leaves_one, range(2), PATIENT_S))
+
+    assert rows == [0 if goes_on else Lost(0, "exit:3"), 1]
+    assert ends_soon(int(note.read_text()))
+    assert time.monotonic() - began < PATIENT_S / 2  # nobody waited for its pipe
+
+
+def test_what_somebody_else_writes_is_no_row() -> None:
+    def meddles(number: int) -> int:
+        if number == 1:
+            payload = pickle.dumps((0, "not mine"))
+            for descriptor in range(3, 64):
+                with suppress(OSError):
+                    os.write(descriptor, struct.pack("<I", len(payload)) + payload)
+        return number
+
+    assert list(supervised(meddles, range(3), PATIENT_S)) == [0, 1, 2]
 
 
 def ends_soon(pid: int) -> bool:

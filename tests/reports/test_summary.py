@@ -34,7 +34,7 @@ def test_a_clean_run_says_so_with_its_size_and_no_warning() -> None:
     [
         (BROKEN, 1, "Violated: 1 distinct failure of CL-1 in 6 of 200"),
         (UNKNOWN, 5, "Not judged: 6 of 200 episodes ended without"),
-        (DIED, 5, "Not judged: 6 of 200"),
+        (DIED, 1, "Hung or died: 6 of 200 episodes ended without"),
         (CUT_SHORT, 5, "Not judged: the run was cut short"),
         (NO_PROBE, 5, "never reached log.roll in power_loss"),
         (NO_LAW, 5, "never reached CL-1 in power_loss"),

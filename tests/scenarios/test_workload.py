@@ -161,7 +161,7 @@ def test_of_what_failed_syncs_leave_half_is_drawn_and_a_part_nothing_or_all() ->
     kinds = Counter(
         fault.survivors.kind
         for name in ("power_loss", "expiry", "overlaps", "deleted_topics")
-        for episode in range(200)
+        for episode in range(800)
         for op in program_for(SCENARIOS[name], 1, episode).ops
         for fault in failing_syncs(op)
     )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from misreporting import PUT, does, files
+from misreporting import PUT, REPUT, does, files
 
-from crashmq.models.ops import RunService, Subscribe
+from crashmq.models.ops import ConfigureGroup, PutMessage, RunService, Subscribe
 from crashmq.models.program import Setup
 
 _BROKER = Setup(keeps_progress=True)
@@ -33,6 +33,18 @@ def _torn(path: str) -> str:
     )
 
 
+def _reads(path: str, before: str, after: str) -> str:
+    """Text that lets a file say something else, from its second change on."""
+    return (
+        f"files.update({{{path!r}: bytes(files[{path!r}]).replace("
+        f"{before.encode()!r}, {after.encode()!r})}}) if {path!r} in files else None"
+    )
+
+
+_TOPICS, _GROUPS = "config/topics.json", "config/subscriptionGroup.json"
+_TWO_TOPICS = does(_BROKER, PUT, REPUT, PutMessage("T1", 0, 16), REPUT)
+_GROUP = does(_BROKER, ConfigureGroup("g", 3, 1), ConfigureGroup("g", 4, 1), PUT, REPUT)
+
 LIES_OF_CONFIG_FILES = (
     files("CFG-1", _torn("config/topics.json"), _PUTS),
     files("CFG-1", _torn("config/consumerFilter.json"), _FILTERS),
@@ -40,4 +52,12 @@ LIES_OF_CONFIG_FILES = (
     files("CFG-3", _said('"topic":"T0"', '"topic":"T1"'), _FILTERS),
     files("CFG-4", _said('"bitNum":112', '"bitNum":120'), _FILTERS),
     files("CFG-4", _said('"bitPos":[', '"bitPos":[1,'), _FILTERS),
+    files("SVC-9", _said('"expression":"a > 5"', '"expression":"a > 6"'), _FILTERS),
+    files("SVC-9", _said('"dead":false', '"dead":true'), _FILTERS),
+    files("CFG-5", _reads(_TOPICS, '"perm":6', '"perm":4'), _TWO_TOPICS),
+    files("CFG-5", _reads(_TOPICS, '"order":false,', ""), _TWO_TOPICS),
+    files("CFG-5", _reads(_GROUPS, '"brokerId":0', '"brokerId":1'), _GROUP),
+    files("CFG-6", _reads(_TOPICS, '"counter":2', '"counter":3'), _TWO_TOPICS),
+    files("CFG-6", _reads(_TOPICS, '"timestamp":17', '"timestamp":27'), _TWO_TOPICS),
+    files("CFG-6", _reads(_GROUPS, '"counter":2', '"counter":1'), _GROUP),
 )

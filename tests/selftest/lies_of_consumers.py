@@ -7,6 +7,7 @@ from misreporting import Lie, bug, does
 from crashmq.models.ops import (
     AdvanceClock,
     Consume,
+    EndConsumer,
     PutBatch,
     RunService,
     StartConsumer,
@@ -37,7 +38,26 @@ def _lie(law: str, function: str, before: str, after: str) -> Lie:
     return bug(law, place, before, after, _CONSUMED_IN_ORDER if in_order else _CONSUMED)
 
 
+_SILENT = does(
+    Setup(keeps_progress=True),
+    *(StartConsumer("c0", "g", "T0"), StartConsumer("c1", "g", "T0")),
+    *(EndConsumer("c1", "vanish"), AdvanceClock(130_000)),
+    *(TurnConsumer("c0", "heartbeat"), RunService("client_housekeeping")),
+    TurnConsumer("c0", "rebalance"),
+)
+_NAMED = "broker.consumer_manager.consumer_id_list(group)"
+
 LIES_OF_CONSUMERS = (
+    *(
+        bug(
+            "MBR-3",
+            "crashmq.harness.subjects.clients:_Client.consumer_id_list",
+            _NAMED,
+            after,
+            _SILENT,
+        )
+        for after in (f"[*{_NAMED}, 'c1']", "['c1', self.op.client]")
+    ),
     _lie(
         "CON-3",
         "pull_message",

@@ -6,6 +6,7 @@ from misreporting import (
     AGAIN,
     CRASHED,
     EMPTIED,
+    FLUSH,
     INDEX_AND_FAULT,
     INDEX_FILES,
     KILL,
@@ -31,7 +32,7 @@ from misreporting import (
     patched,
 )
 
-from crashmq.models.ops import Restart, RunService
+from crashmq.models.ops import PutMessage, Restart, RunService
 from crashmq.models.program import Setup
 
 _DELAYS = "config/delayOffset.json"
@@ -39,7 +40,18 @@ _DELAYS_KEPT = does(
     Setup(delivers_delayed=True), RunService("persist_delay_offset"), KILL, Restart()
 )
 
+_TIMES = does(
+    Setup(index_slots=4, index_entries=3),
+    PutMessage("T0", 0, 16, keys="a b c"),
+    *(PutMessage("T0", 0, 16, keys="a b c"), REPUT, FLUSH),
+    *(RunService("flush_consume_queue"), RunService("flush_index")),
+    RunService("checkpoint"),
+)
+
 LIES_OF_FILES = (
+    files("CP-13", patched("checkpoint", 0, bytes(8), 520), _TIMES),
+    files("CP-13", patched("checkpoint", 8, bytes(8), 520), _TIMES),
+    files("CP-13", patched("checkpoint", 16, bytes(8), 520), _TIMES),
     down("CP-7", f"files.pop({QUEUE!r}, None)", TOLD_AND_KILLED),
     down("CP-4", patched("checkpoint", 0, bytes(8)), TOLD_AND_KILLED),
     down("DLY-9", f"files.pop({_DELAYS!r}, None)", _DELAYS_KEPT),

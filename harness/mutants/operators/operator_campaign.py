@@ -115,15 +115,21 @@ class OperatorCampaign:
         """The sample, as kept, or drawn and kept now; a larger one is drawn anew.
 
         Raises:
-            CannotGoOn: the directory is of another run.
+            CannotGoOn: the directory is of another run, or of something else.
         """
         kept: list[Drawn] = []
+        if self.out.exists() and not self.out.is_dir():
+            raise CannotGoOn(f"{self.out} is a file; give --out a new directory.")
         if (self.out / ASKED_FILE).exists():
             asked = read_asked(self.out)
             self._check(asked)
             kept = [Drawn(**each) for each in asked["sample"]]
             if len(kept) >= self.size or asked["size"] >= self.size:
                 return kept[: self.size]
+        elif self.out.exists() and any(self.out.iterdir()):
+            raise CannotGoOn(
+                f"{self.out} holds no run of these mutants; give --out a new directory."
+            )
         told = Drawing()
         found = sample(self.seed, self.size, told, only=self.only)
         drawn = [Drawn.of(made) for made in found]

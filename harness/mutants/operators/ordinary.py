@@ -11,6 +11,7 @@ from functools import cache, partial
 from typing import Any
 
 from crashmq.harness.mutants.operators.spans import Change, Text
+from crashmq.reports.extras import install
 
 _COMPARED = (
     *("Lt_LtE", "LtE_Lt", "Gt_GtE", "GtE_Gt", "Lt_GtE", "GtE_Lt", "Gt_LtE", "LtE_Gt"),
@@ -92,7 +93,7 @@ def _library() -> tuple[Any, Any, dict[str, Any]]:
     except ImportError as error:
         raise NoOperators(
             f"the ordinary operators are cosmic-ray's, which is not installed "
-            f"({error.name}): pip install 'crashmq[mutation]'."
+            f"({error.name}); run {install('mutation')}."
         ) from None
     provider = OperatorProvider()
     return get_ast, mutate_code, {name: provider[name]() for name in NAMES}

@@ -1,0 +1,40 @@
+"""``crashmq nights``: the runs of several nights side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from crashmq.harness.commands.arguments import baseline_at, baseline_option, writing
+from crashmq.harness.commands.output import say
+from crashmq.harness.commands.reporting import lacking_is_told
+
+
+@click.command()
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@baseline_option
+def command(directory: Path, baseline: Path | None) -> None:
+    """Tell the runs in DIR side by side: what is new, known, back and resolved.
+
+    DIR is what nightly soaks were given for --out. The exit code is the last night's.
+    """
+    known = baseline_at(baseline)
+    with lacking_is_told(spark=False):
+        from crashmq.reports.nights import side_by_side
+        from crashmq.reports.nights_render import read_nights, render_nights
+
+        found, unreadable = read_nights(directory)
+        nights = side_by_side(found, known.excuse)
+        with writing():
+            render_nights(nights, directory, unreadable)
+    say(nights.verdict)
+    for told in unreadable:
+        say(f"  ! {told}")
+    for entry in known.expired:
+        say(f"  ! expired: {entry.told}")
+    for one in nights.failures:
+        say(f"  {one.signature}: {one.told}")
+    say(f"  report  {directory / 'nights.html'}")
+    say(f"          {directory / 'nights.md'}, {directory / 'nights.json'}")
+    raise SystemExit(nights.exit_code)

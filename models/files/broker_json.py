@@ -1,0 +1,76 @@
+"""What fastjson takes for a table, as strict JSON.
+
+A broker's own tables have bare integers for keys. Those that somebody edited may have
+more that fastjson takes: a byte order mark, comments, single quotes, names without
+quotes, and commas too many. All that is put right here, and a parser of the standard
+library reads the rest. Whatever is torn, zeroed or followed by anything stays refused.
+
+Source: com.alibaba.fastjson.parser.JSONLexerBase, fastjson 1.2.83, its features that
+are on unless told otherwise. Differs: no control characters and no hexadecimal escapes
+in texts, no fractions, no numbers with a plus or a zero in front.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+_TOKEN = re.compile(
+    r'(?P<string>"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*")'
+    r"|(?P<single>'(?:[^'\\\x00-\x1f]|\\['\"\\/bfnrt]|\\u[0-9a-fA-F]{4})*')"
+    r"|(?P<number>-?(?:0|[1-9][0-9]{0,18})(?![0-9.eE]))"
+    r"|(?P<word>(?:true|false|null)(?![A-Za-z0-9_$]))"
+    r"|(?P<name>[A-Za-z_$][A-Za-z0-9_$]*)"
+    r"|(?P<mark>[][{}:,])"
+    r"|(?P<space>[ \t\r\n]+|//[^\n]*|/\*(?s:.*?)\*/)"
+)
+_IN_SINGLE = re.compile(r'\\.|"')
+_FOR_DOUBLE = {"\\'": "'", '"': '\\"'}
+
+
+def read_table(data: bytes) -> Any:
+    """The value of a whole text, an object's keys all being texts.
+
+    Raises:
+        ValueError: it is not whole, or no text.
+        RecursionError: it is nested too deep.
+    """
+    return json.loads(strict_json(data.decode("utf-8-sig")))
+
+
+def strict_json(text: str) -> str:
+    """The text as strict JSON says it.
+
+    Raises:
+        ValueError: there is something in it that no such text has.
+    """
+    parts: list[str] = []
+    bare_at = -1  # of a number or name that may turn out to be a key
+    has_comma = False
+    at = 0
+    while at < len(text):
+        token = _TOKEN.match(text, at)
+        if token is None:
+            raise ValueError(f"no token at {at}")
+        at, kind, part = token.end(), token.lastgroup, token[0]
+        if kind == "space":
+            continue
+        if part == ",":
+            # One that nothing comes before or behind says nothing.
+            has_comma = bool(parts) and parts[-1] not in ("{", "[", ":")
+            continue
+        if part == ":" and bare_at >= 0:
+            parts[bare_at] = f'"{parts[bare_at]}"'
+        if has_comma and part not in ("}", "]"):
+            parts.append(",")
+        has_comma = False
+        bare_at = len(parts) if kind in ("number", "name") else -1
+        parts.append(_in_double_quotes(part) if kind == "single" else part)
+    return "".join([*parts, ","] if has_comma else parts)
+
+
+def _in_double_quotes(text: str) -> str:
+    """A text in single quotes, in double ones."""
+    inside = _IN_SINGLE.sub(lambda m: _FOR_DOUBLE.get(m[0], m[0]), text[1:-1])
+    return f'"{inside}"'

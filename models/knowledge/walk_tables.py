@@ -1,0 +1,79 @@
+"""The walk through what a broker's config files say of how often they have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crashmq.models.files.config_files import DELAYS_PATH, GROUPS_PATH, TOPICS_PATH
+from crashmq.models.files.config_tables import (
+    VERSIONED,
+    TableSeen,
+    TableTurn,
+    table_seen,
+    tables_found,
+)
+from crashmq.models.files.record import DELAY_LEVEL_MAX
+from crashmq.models.history import DeletionAsked, OpBegan, ProgressAsked
+from crashmq.models.knowledge.moments import At
+from crashmq.models.knowledge.moments_of_consumers import TableTurned
+from crashmq.models.observations import Done
+from crashmq.models.ops import ConfigureGroup, DeleteGroup
+
+_NEVER = TableSeen()
+
+
+def walk_tables(at: At) -> Iterator[TableTurned]:
+    """Stop at each table of which the file is another one than before the step."""
+    step, tables = at.step, at.known.progress.tables
+    tables.was_set_back |= step.sets_back
+    tables.changes_most += len(step.entries)
+    if step.starts:
+        tables.seen = tables_found(step.starts[-1].found)
+    if step.crash is not None:
+        tables.seen = None
+    if tables.seen is None:
+        return
+    files = at.look.files()
+    for path in VERSIONED:
+        before, data = tables.seen.get(path, _NEVER), files.get(path, b"")
+        now = table_seen(path, bytes(data)) if data != before.data else None
+        if now is not None:
+            yield TableTurned(*at, _turn(at, path, before, now))
+            tables.seen[path] = now
+
+
+def _turn(at: At, path: str, before: TableSeen, now: TableSeen) -> TableTurn:
+    step, known = at.step, at.known
+    began = step.entries[0].event
+    began_ms = began.world.now_ms if isinstance(began, OpBegan) else 0
+    told, may_tell = _told(at, path)
+    levels = DELAY_LEVEL_MAX if path == DELAYS_PATH else 1
+    first = at.look.epoch_ms
+    if path in (TOPICS_PATH, GROUPS_PATH) and before.is_there:
+        first = began_ms  # each change is written at once
+    return TableTurn(
+        path,
+        before,
+        now,
+        told,
+        may_tell,
+        known.progress.tables.changes_most * levels,
+        None if known.progress.tables.was_set_back else first,
+        step.world.now_ms,
+    )
+
+
+def _told(at: At, path: str) -> tuple[int, int]:
+    """How many requests of a step make a version for certain, and how many may."""
+    events = [one.event for one in at.step.entries]
+    if path == TOPICS_PATH:
+        deletions = [one for one in events if isinstance(one, DeletionAsked)]
+        return 0, 2 * len(deletions)
+    requests = [one.op for one in events if isinstance(one, ProgressAsked)]
+    of_groups = [
+        one for one in requests if isinstance(one, ConfigureGroup | DeleteGroup)
+    ]
+    if path != GROUPS_PATH or not of_groups:
+        return 0, 0
+    is_certain = isinstance(at.step.op, ConfigureGroup) and at.step.seen == Done()
+    return int(is_certain), 2 * len(of_groups)

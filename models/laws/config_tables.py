@@ -1,0 +1,251 @@
+"""Laws of what a broker's config files say: each field of each row, and the version.
+
+What of it somebody has asked for has laws of its own: GRP-1 of groups, OFS-7 of
+offsets, DLY-7 of delays, FLT-4 and CFG-4 of filters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from crashmq.models.files.config_files import (
+    BACKUP,
+    DELAYS_PATH,
+    GROUPS_PATH,
+    TABLES,
+    TOPICS_PATH,
+)
+from crashmq.models.files.config_tables import TOLD_PATHS, TableTurn, table_text
+from crashmq.models.files.filters import FILTERS_PATH
+from crashmq.models.files.offsets import OFFSETS_PATH, VERSION_FIELDS
+from crashmq.models.files.record import DELAY_LEVEL_MAX, SCHEDULE_TOPIC
+from crashmq.models.knowledge.topics import QUEUES_OF_A_TOPIC
+from crashmq.models.laws.judged import Judged
+from crashmq.models.laws.registry import law
+from crashmq.models.verdict import Violation
+
+_READ_WRITE: Final = 6
+_INHERITED: Final = 7
+_MODEL_TOPIC: Final = "TBW102"
+_OF_A_GROUP: Final = ("%RETRY%", "%DLQ%")
+_ALWAYS_THERE: Final = (_MODEL_TOPIC, SCHEDULE_TOPIC)
+_CHANGES_OF_A_VERSION: Final[Mapping[str, int]] = {OFFSETS_PATH: 500, DELAYS_PATH: 200}
+"""BrokerConfig#consumerOffsetUpdateVersionStep, #delayOffsetUpdateVersionStep."""
+
+_TOPIC: Final[Mapping[str, Any]] = {
+    "attributes": {},
+    "order": False,
+    "topicFilterType": "SINGLE_TAG",
+    "topicSysFlag": 0,
+}
+"""TopicConfig, what nobody asks for otherwise."""
+
+_GROUP: Final[Mapping[str, Any]] = {
+    "attributes": {},
+    "brokerId": 0,
+    "consumeBroadcastEnable": True,
+    "consumeEnable": True,
+    "consumeFromMinEnable": True,
+    "consumeMessageOrderly": False,
+    "groupRetryPolicy": {"type": "CUSTOMIZED"},
+    "groupSysFlag": 0,
+    "notifyConsumerIdsChangedEnable": True,
+    "retryQueueNums": 1,
+    "whichBrokerWhenConsumeSlowly": 1,
+}
+"""SubscriptionGroupConfig, what nobody asks for otherwise."""
+
+_ASKED_OF_A_GROUP: Final = ("consumeTimeoutMinute", "retryMaxTimes")
+_OF_A_FILTER: Final = frozenset(
+    {
+        *("bloomFilterData", "bornTime", "clientVersion", "consumerGroup", "dead"),
+        *("deadTime", "expression", "expressionType", "topic"),
+    }
+)
+_BESIDE_THE_ROWS: Final[Mapping[str, tuple[str, ...]]] = {
+    TOPICS_PATH: ("dataVersion",),
+    GROUPS_PATH: ("dataVersion", "forbiddenTable"),
+    OFFSETS_PATH: ("dataVersion", "groupTopicMap"),
+    DELAYS_PATH: ("dataVersion",),
+    FILTERS_PATH: (),
+}
+
+
+@law(
+    "CFG-5",
+    "each config file of a broker has the fields of its kind and no others, and what "
+    "nobody has asked for is as RocketMQ sets it",
+    catalogue="I12",
+)
+def tables_say_what_they_should(judged: Judged) -> Iterator[Violation]:
+    """Judged of files that no other program wrote, the backups too.
+
+    A topic has as many queues as its producers ask for, one of a group has one, and the
+    one that waits has one for each level.
+
+    Source: TopicConfig, SubscriptionGroupConfig, DataVersion, ConsumerFilterData;
+    ConsumerOffsetSerializeWrapper, DelayOffsetSerializeWrapper.
+    """
+    files = judged.image.files
+    for path in TOLD_PATHS:
+        for name in (path, path + BACKUP):
+            text = table_text(bytes(files[name])) if name in files else None
+            if text is not None:
+                for what, seen, expected in _wrong_parts(path, text):
+                    where = f"{what} of {name}" if what else name
+                    yield Violation(where, seen, expected)
+
+
+@law(
+    "CFG-6",
+    "the version of a broker's table rises by one with each change of it and never "
+    "else, and has the time of the last one",
+    catalogue="I12",
+)
+def versions_count_changes(turn: TableTurn) -> Iterator[Violation]:
+    """Compares a table before and after a step.
+
+    How far groups and levels have come makes a version only once in hundreds of
+    changes.
+
+    Source: DataVersion#nextVersion, its callers in TopicConfigManager,
+    SubscriptionGroupManager, ConsumerOffsetManager and ScheduleMessageService.
+    """
+    before, now = turn.before, turn.now
+    changed = now.differing(before)
+    if not before.is_there:
+        changed -= {*_ALWAYS_THERE}
+    step = _CHANGES_OF_A_VERSION.get(turn.path, 0)
+    rises = now.counter - before.counter
+    least = 0 if step else max(len(changed), turn.told)
+    most = len(changed) + turn.may_tell
+    if step:
+        most = turn.events // step
+    if not least <= rises <= most:
+        seen = f"version {now.counter}, and {before.counter} before"
+        expected = f"{before.counter + least}: {len(changed)} rows have changed"
+        yield Violation(turn.path, seen, expected)
+    if turn.first_ms is None:
+        return
+    stays = before.is_there and not rises
+    first = before.timestamp if stays else turn.first_ms
+    last = before.timestamp if stays else turn.last_ms
+    if not first <= now.timestamp <= last:
+        expected = f"{first}" if first == last else f"in [{first}, {last}]"
+        yield Violation(turn.path, f"a version of {now.timestamp} ms", expected)
+
+
+def _wrong_parts(path: str, text: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """What is wrong where: the place, what is there, what should be."""
+    yield from _wrong_fields("", text, {TABLES[path], *_BESIDE_THE_ROWS[path]})
+    if "dataVersion" in text:
+        yield from _wrong_version(text["dataVersion"])
+    rows = text.get(TABLES[path])
+    if not isinstance(rows, dict):
+        return  # CFG-1 tells of it
+    match path:
+        case _ if path == TOPICS_PATH:
+            for name, row in rows.items():
+                yield from _wrong_values(f"topic {name}", row, _topic(name))
+            for name in _ALWAYS_THERE:
+                if name not in rows:
+                    yield "", f"no topic {name}", "it is always there"
+        case _ if path == GROUPS_PATH:
+            for name, row in rows.items():
+                yield from _wrong_group(name, row)
+            if text.get("forbiddenTable") != {}:
+                yield "forbiddenTable", f"{text.get('forbiddenTable')}", "empty"
+        case _ if path == OFFSETS_PATH:
+            yield from _wrong_map(text.get("groupTopicMap"), rows)
+        case _ if path == DELAYS_PATH:
+            for level in rows:
+                if not 1 <= int(level) <= DELAY_LEVEL_MAX:
+                    yield "", f"level {level}", f"1 to {DELAY_LEVEL_MAX}"
+        case _:
+            for topic, of_topic in rows.items():
+                yield from _wrong_filters(topic, of_topic)
+
+
+def _wrong_fields(
+    where: str, found: Any, expected: set[str] | frozenset[str]
+) -> Iterator[tuple[str, str, str]]:
+    fields = {*found} if isinstance(found, dict) else set()
+    if fields != expected:
+        lacks, more = sorted(expected - fields), sorted(fields - expected)
+        seen = f"lacks {', '.join(lacks)}" if lacks else f"has {', '.join(more)}"
+        yield where, seen, f"the fields {', '.join(sorted(expected))}"
+
+
+def _wrong_version(found: Any) -> Iterator[tuple[str, str, str]]:
+    yield from _wrong_fields("dataVersion", found, {*VERSION_FIELDS})
+    state = found.get("stateVersion") if isinstance(found, dict) else None
+    if state != 0 or found["counter"] < 0:
+        told = f"stateVersion {state}, counter {found.get('counter')}"
+        yield "dataVersion", told, "0 without a controller, and 0 or more"
+
+
+def _wrong_values(
+    where: str, row: Any, expected: Mapping[str, Any]
+) -> Iterator[tuple[str, str, str]]:
+    yield from _wrong_fields(where, row, {*expected})
+    for name, value in expected.items():
+        seen = row.get(name) if isinstance(row, dict) else None
+        if (type(seen), seen) != (type(value), value):
+            yield f"{name} of {where}", f"{seen}", f"{value}"
+
+
+def _topic(name: str) -> Mapping[str, Any]:
+    """The configuration of a topic, by its name alone."""
+    queues = QUEUES_OF_A_TOPIC
+    if name == SCHEDULE_TOPIC:
+        queues = DELAY_LEVEL_MAX
+    elif name.startswith(_OF_A_GROUP):
+        queues = 1
+    return {
+        **_TOPIC,
+        "perm": _INHERITED if name == _MODEL_TOPIC else _READ_WRITE,
+        "readQueueNums": queues,
+        "writeQueueNums": queues,
+        "topicName": name,
+    }
+
+
+def _wrong_group(name: str, row: Any) -> Iterator[tuple[str, str, str]]:
+    asked = {field: row.get(field) for field in _ASKED_OF_A_GROUP}
+    expected = {**_GROUP, **asked, "groupName": name}
+    yield from _wrong_values(f"group {name}", row, expected)
+    for field, value in asked.items():
+        if type(value) is not int:
+            yield f"{field} of group {name}", f"{value}", "a number"
+
+
+def _wrong_map(found: Any, rows: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """The topics of each group once more: those of which it has offsets."""
+    topics: dict[str, set[str]] = {}
+    for key in rows:
+        topic, _, group = key.partition("@")
+        topics.setdefault(group, set()).add(topic)
+    told = found if isinstance(found, dict) else {}
+    for group in sorted({*told, *topics}):
+        seen, expected = told.get(group, []), topics.get(group, set())
+        if sorted(seen) != sorted(expected) or not expected:
+            yield f"groupTopicMap of {group}", f"{seen}", f"{sorted(expected)}"
+
+
+def _wrong_filters(topic: str, found: Any) -> Iterator[tuple[str, str, str]]:
+    yield from _wrong_fields(topic, found, {"groupFilterData", "topic"})
+    filters = found.get("groupFilterData", {}) if isinstance(found, dict) else {}
+    if not filters:
+        yield topic, "no filter", "one at least, or no such topic"
+    for group, fields in filters.items():
+        where = f"filter of {group} on {topic}"
+        yield from _wrong_fields(where, fields, _OF_A_FILTER)
+        bits = {"bitNum", "bitPos"}
+        yield from _wrong_fields(where, fields.get("bloomFilterData"), bits)
+        born, died = fields.get("bornTime", 0), fields.get("deadTime", 0)
+        if fields.get("dead") is not (died >= born):
+            seen = f"born {born}, dead {died}: {fields.get('dead')}"
+            yield where, seen, "dead from its death on"
+        if born <= 0 or (died and died < born):
+            yield where, f"born {born}, dead {died}", "born, and dead no earlier"

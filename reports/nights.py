@@ -1,0 +1,306 @@
+"""Runs of several nights side by side: what is new, known, back and resolved.
+
+A failure is followed by its signature through the nights that could have met it: those
+that judged the same store in its scenario. One that the last night did not meet is
+resolved only if that night was long enough to meet it, by how often it was met before;
+else nobody knows, and that is said. Nothing here reads a file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from crashmq.reports.figures import Figures
+
+# What a failure is in the last night.
+NEW, KNOWN, BACK = "new", "known", "back"
+RESOLVED, NOT_MET, NOT_ASKED = "resolved", "not met", "not asked"
+_STATES = (NEW, BACK, KNOWN, NOT_MET, NOT_ASKED, RESOLVED)
+# Below this chance to miss it, a night that does not meet a failure has resolved it.
+_MISSED_BY_CHANCE = 0.01
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+Excuse = Callable[[str, str], str]
+Place = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """A failure in one night, in how many episodes."""
+
+    law: str
+    scenario: str
+    outcome: str
+    episodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    """A run as one of several; ``when`` orders them."""
+
+    name: str
+    when: str
+    run: Mapping[str, str]  # seed, mutant, subject, code_version
+    scenarios: tuple[str, ...]
+    counts: Counts
+    elapsed_s: float | None
+    met: Mapping[str, Met]  # by signature
+    places: Mapping[Place, int]  # how often each kind of crash was tried
+
+    @property
+    def episodes_per_second(self) -> float | None:
+        """How fast it was; None if it was cut short."""
+        return self.counts.episodes / self.elapsed_s if self.elapsed_s else None
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """A night in numbers."""
+
+    episodes: int
+    planned: int
+    checks: int
+    crashes: int
+    violated: int
+    unjudged: int
+    laws_checked: int
+    laws: int
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """One failure through the nights.
+
+    Attributes:
+        episodes: of each night, in how many it was met; None where nobody asked.
+        excuse: what the baseline says of it, "" if it is no entry's.
+        missed_by_chance: were it still there and as frequent, the chance that the last
+            night would not have met it; 0 if it did.
+    """
+
+    signature: str
+    law: str
+    scenario: str
+    outcome: str
+    state: str
+    first_seen: str
+    last_seen: str
+    episodes: tuple[int | None, ...]
+    excuse: str
+    missed_by_chance: float
+
+    @property
+    def told(self) -> str:
+        """What is to be said of it in the last night, beside its name."""
+        match self.state:
+            case "new":
+                said = "new"
+            case "known":
+                said = f"known since {self.first_seen}"
+            case "back":
+                said = f"back, first seen {self.first_seen}"
+            case "resolved":
+                said = f"resolved, last seen {self.last_seen}"
+            case "not met":
+                chance = f"{self.missed_by_chance:.0%}"
+                said = f"not met, which is chance in {chance}; seen {self.last_seen}"
+            case _:
+                said = f"not asked, last seen {self.last_seen}"
+        return f"{said}; baseline: {self.excuse}" if self.excuse else said
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """What was reached up to one night, and what is still to be expected.
+
+    ``unseen`` is the chance that the next crash is of a kind that no night has tried:
+    the share of those tried once (Good and Turing).
+    """
+
+    places: int
+    unseen: float
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
+class Nights:
+    """Nights in order, the failures of them all, and how discovery goes on."""
+
+    nights: tuple[Night, ...]
+    failures: tuple[Followed, ...]
+    discovery: tuple[Discovery, ...]
+
+    @property
+    def last(self) -> Night:
+        """The night that is reported."""
+        return self.nights[-1]
+
+    @property
+    def met(self) -> list[Followed]:
+        """What the last night met."""
+        return [one for one in self.failures if one.state in (NEW, KNOWN, BACK)]
+
+    @property
+    def red(self) -> list[Followed]:
+        """What went wrong in the last night, and no baseline excuses."""
+        return [one for one in self.met if one.outcome != "unknown" and not one.excuse]
+
+    @property
+    def resolved(self) -> list[Followed]:
+        """What the night before met, or one of those before it, and this one not."""
+        return [one for one in self.failures if one.state == RESOLVED]
+
+    @property
+    def exit_code(self) -> int:
+        """1 if the last night met something unexcused, 5 if it judged too little."""
+        if self.red:
+            return 1
+        counts = self.last.counts
+        is_short = self.last.elapsed_s is None or counts.episodes < counts.planned
+        return 5 if is_short or not counts.episodes or counts.unjudged else 0
+
+    @property
+    def verdict(self) -> str:
+        """The last night in one sentence, beside those before it."""
+        states = [one.state for one in self.failures]
+        told = [
+            f"{states.count(state)} {state}" for state in _STATES if state in states
+        ]
+        excused = sum(bool(one.excuse) for one in self.met)
+        of_them = f" ({excused} excused by the baseline)" if excused else ""
+        before = len(self.nights) - 1
+        beside = f"beside {before} night{'s' if before != 1 else ''} before it"
+        failures = ", ".join(told) or "no failure in any of them"
+        return f"{self.last.name}, {beside}: {failures}{of_them}."
+
+
+def night_of(name: str, figures: Figures, began: str = "") -> Night:
+    """A run as a night; the date in its directory's name comes before when it began."""
+    definition, laws = figures.definition, figures.laws
+    dated = _DATE.match(name)
+    checked = {row.law for row in laws if row.checks}
+    places: dict[Place, int] = {}
+    for point in figures.crash_points:
+        kind = (point.action, point.file_kind, point.op, point.kind, point.recovery)
+        places[kind] = places.get(kind, 0) + point.crashes
+    named = ("seed", "mutant", "subject", "code_version")
+    return Night(
+        name=name,
+        when=dated[0] if dated else began,
+        run={key: str(definition.get(key, "")) for key in named},
+        scenarios=tuple(figures.scenario_names),
+        counts=Counts(
+            episodes=sum(each.episodes for each in figures.scenarios),
+            planned=figures.run["episodes"],
+            checks=sum(row.checks for row in laws),
+            crashes=sum(each.crashes for each in figures.scenarios),
+            violated=sum(each.violated for each in figures.scenarios),
+            unjudged=sum(each.unjudged for each in figures.scenarios),
+            laws_checked=len(checked),
+            laws=len({row.law for row in laws}),
+        ),
+        elapsed_s=figures.elapsed_s,
+        met={
+            one.signature: Met(one.law, one.scenario, one.outcome, one.episodes)
+            for one in figures.findings
+        },
+        places=places,
+    )
+
+
+def side_by_side(nights: Sequence[Night], excuse: Excuse = lambda *_: "") -> Nights:
+    """Nights as they follow one another, by ``when`` and name.
+
+    Args:
+        nights: at least one.
+        excuse: of a failure's law and scenario, what the baseline says; "" for nothing.
+    """
+    ordered = tuple(sorted(nights, key=lambda night: (night.when, night.name)))
+    signatures = sorted({name for night in ordered for name in night.met})
+    failures = [_followed(name, ordered, excuse) for name in signatures]
+    failures.sort(key=lambda one: (_STATES.index(one.state), one.signature))
+    return Nights(ordered, tuple(failures), tuple(_discovery(ordered)))
+
+
+def without_earlier(nights: Nights, columns: int) -> Nights:
+    """The last so many nights; failures have the column of each of them alone."""
+    failures = [
+        replace(one, episodes=one.episodes[-columns:]) for one in nights.failures
+    ]
+    return Nights(
+        nights.nights[-columns:], tuple(failures), nights.discovery[-columns:]
+    )
+
+
+def _followed(signature: str, nights: Sequence[Night], excuse: Excuse) -> Followed:
+    seen = [night for night in nights if signature in night.met]
+    met = seen[-1].met[signature]
+    scenarios = {night.met[signature].scenario for night in seen}
+    subjects = {night.run["subject"] for night in seen}
+    asked = [
+        night.run["subject"] in subjects and bool(scenarios & set(night.scenarios))
+        for night in nights
+    ]
+    episodes = tuple(
+        (night.met[signature].episodes if signature in night.met else 0)
+        if is_asked
+        else None
+        for night, is_asked in zip(nights, asked, strict=True)
+    )
+    chance = _missed_by_chance(episodes, nights)
+    return Followed(
+        signature=signature,
+        law=met.law,
+        scenario=met.scenario,
+        outcome=met.outcome,
+        state=_state(episodes, chance),
+        first_seen=seen[0].name,
+        last_seen=seen[-1].name,
+        episodes=episodes,
+        excuse=excuse(met.law, met.scenario),
+        missed_by_chance=chance,
+    )
+
+
+def _state(episodes: Sequence[int | None], chance: float) -> str:
+    *before, last = episodes
+    if last is None:
+        return NOT_ASKED
+    asked = [times for times in before if times is not None]
+    if last == 0:
+        return RESOLVED if chance < _MISSED_BY_CHANCE else NOT_MET
+    if not any(asked):
+        return NEW
+    return KNOWN if asked[-1] else BACK
+
+
+def _missed_by_chance(episodes: Sequence[int | None], nights: Sequence[Night]) -> float:
+    """The chance that the last night, and those like it, missed what is still there."""
+    if episodes[-1] is None or episodes[-1] > 0:
+        return 0.0
+    met_in = [n for n, times in enumerate(episodes) if times]
+    first, last = met_in[0], met_in[-1]
+    sizes = [
+        night.counts.episodes if times is not None else 0
+        for night, times in zip(nights, episodes, strict=True)
+    ]
+    times = sum(episodes[n] or 0 for n in met_in)
+    rate = min(1.0, times / max(1, sum(sizes[first : last + 1])))
+    return float((1 - rate) ** sum(sizes[last + 1 :]))
+
+
+def _discovery(nights: Sequence[Night]) -> list[Discovery]:
+    places: dict[Place, int] = {}
+    failures: set[str] = set()
+    found = []
+    for night in nights:
+        for place, times in night.places.items():
+            places[place] = places.get(place, 0) + times
+        failures |= night.met.keys()
+        once = sum(times == 1 for times in places.values())
+        crashes = sum(places.values())
+        unseen = once / crashes if crashes else 1.0
+        found.append(Discovery(len(places), unseen, len(failures)))
+    return found

@@ -1,0 +1,139 @@
+"""Nights as a page: read the runs of a directory, write three files beside them.
+
+Each run is summed up from its manifests, as its own report is, so that a run which was
+copied here from another machine, or never reported, counts as any other. A run that
+cannot be read is named and left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from crashmq.reports.aggregates import LocalAggregates
+from crashmq.reports.charts import Columns, columns
+from crashmq.reports.errors import NotARun
+from crashmq.reports.figures import Figures
+from crashmq.reports.files import RUN_FILE, write_json, write_text
+from crashmq.reports.nights import Night, Nights, night_of, without_earlier
+from crashmq.reports.render import collect_figures, environments
+from crashmq.reports.run_dir import read_sessions
+
+HTML_FILE = "nights.html"
+MARKDOWN_FILE = "nights.md"
+JSON_FILE = "nights.json"
+_DATED = re.compile(r"\d{4}-\d{2}-\d{2}-")
+_SHOWN_MAX = 14  # nights that have a column in the table of failures
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One trend: its title, its columns, and the last value."""
+
+    title: str
+    chart: Columns
+    last: float | None
+
+
+def nights_before(place: Path) -> list[Night]:
+    """The runs beside one that its directory's name comes after, if they can be read.
+
+    Only those whose names begin with a date count, so that names are in order.
+    """
+    nights = []
+    for other in sorted(place.parent.iterdir()):
+        if _DATED.match(other.name) and other.name < place.name:
+            with suppress(NotARun):
+                nights.append(_read(other))
+    return nights
+
+
+def read_nights(directory: Path) -> tuple[list[Night], list[str]]:
+    """The runs in a directory, and a sentence for each that cannot be read.
+
+    Raises:
+        NotARun: there is none that can.
+    """
+    nights, unreadable = [], []
+    places = sorted(directory.iterdir()) if directory.is_dir() else []
+    for place in places:
+        if not (place / RUN_FILE).exists():
+            continue
+        try:
+            nights.append(_read(place))
+        except NotARun as error:
+            unreadable.append(str(error))
+    if not nights:
+        why = f": {unreadable[0]}" if unreadable else "; give a nightly soak's --out."
+        raise NotARun(f"{directory} holds no run that can be read{why}")
+    return nights, unreadable
+
+
+def _read(place: Path) -> Night:
+    return one_night(place, collect_figures(LocalAggregates(place), place))
+
+
+def one_night(place: Path, figures: Figures) -> Night:
+    """The run in a directory, already summed up, as a night."""
+    sessions = read_sessions(place)
+    return night_of(place.name, figures, sessions[0].began if sessions else "")
+
+
+def render_nights(
+    nights: Nights, directory: Path, unreadable: Sequence[str] = ()
+) -> None:
+    """Write the page of these nights; an older one is replaced."""
+    shown = without_earlier(nights, _SHOWN_MAX)
+    values: dict[str, Any] = {
+        "all": nights,
+        "shown": shown,
+        "panels": panels_of(nights),
+        "unreadable": unreadable,
+        "rows": list(zip(nights.nights, nights.discovery, strict=True))[::-1],
+    }
+    html, markdown = environments()
+    page = html.get_template("nights.html").render(**values)
+    write_text(directory / HTML_FILE, page)
+    text = markdown.get_template("nights.md").render(**values)
+    write_text(directory / MARKDOWN_FILE, text)
+    write_json(directory / JSON_FILE, as_json(nights))
+
+
+def panels_of(nights: Nights) -> list[Panel]:
+    """What is drawn by night."""
+    each = nights.nights
+    found = nights.discovery
+    drawn: dict[str, list[float | None]] = {
+        "episodes": [night.counts.episodes for night in each],
+        "episodes a second": [night.episodes_per_second for night in each],
+        "failures met": [len(night.met) for night in each],
+        "episodes that failed": [
+            night.counts.violated + night.counts.unjudged for night in each
+        ],
+        "failures ever met": [night.failures for night in found],
+        "kinds of crashes ever tried": [night.places for night in found],
+    }
+    names = [night.name for night in each]
+    return [
+        Panel(title, columns(dict(zip(names, values, strict=True))), values[-1])
+        for title, values in drawn.items()
+    ]
+
+
+def as_json(nights: Nights) -> dict[str, Any]:
+    """The same for programs; of kinds of crashes their number alone."""
+    rows = []
+    for night, found in zip(nights.nights, nights.discovery, strict=True):
+        row = {key: value for key, value in asdict(night).items() if key != "places"}
+        rows.append(row | {"discovery": asdict(found)})
+    failures = [asdict(one) | {"told": one.told} for one in nights.failures]
+    return {
+        "exit_code": nights.exit_code,
+        "verdict": nights.verdict,
+        "nights": rows,
+        "failures": failures,
+    }

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from sample_run import SampleTask
+
+from crashmq.reports.errors import NotARun
+from crashmq.reports.nights import side_by_side
+
+render = pytest.importorskip(
+    "crashmq.reports.nights_render", reason="pyarrow or jinja2 is not installed"
+)
+store = pytest.importorskip("sample_store")
+
+
+def nights_in(directory: Path) -> Path:
+    """Three nights; the second one has a bug that breaks every fourth episode."""
+    for day, breaks in ((1, 0), (2, 4), (3, 0)):
+        task = SampleTask(run_id=f"run{day}", seed=day, break_every=breaks)
+        store.write_run(directory / f"2026-11-0{day}-run{day}", task, 120)
+    return directory
+
+
+def test_three_nights_are_a_page_that_tells_what_was_new_and_is_resolved(
+    tmp_path: Path,
+) -> None:
+    directory = nights_in(tmp_path)
+
+    found, unreadable = render.read_nights(directory)
+    until_two = side_by_side(found[:2])
+    render.render_nights(side_by_side(found), directory, unreadable)
+
+    page = (directory / "nights.html").read_text()
+    told = json.loads((directory / "nights.json").read_text())
+    assert [one.told for one in until_two.failures] == ["new"]
+    assert "resolved, last seen 2026-11-02-run2" in page
+    assert "resolved, last seen" in (directory / "nights.md").read_text()
+    assert [night["counts"]["violated"] for night in told["nights"]] == [0, 30, 0]
+    assert told["failures"][0]["episodes"] == [0, 30, 0]
+    assert page.count("<svg") == 6
+    assert unreadable == []
+
+
+def test_a_night_is_told_beside_those_that_its_name_comes_after(tmp_path: Path) -> None:
+    place = nights_in(tmp_path) / "2026-11-02-run2"
+    store.write_run(tmp_path / "mine", SampleTask(), 60)
+
+    assert [night.name for night in render.nights_before(place)] == ["2026-11-01-run1"]
+
+
+def test_a_run_that_cannot_be_read_is_told_and_left_out(tmp_path: Path) -> None:
+    directory = nights_in(tmp_path)
+    (directory / "2026-11-01-run1" / "declared.json").write_text("[")
+
+    found, (told,) = render.read_nights(directory)
+
+    assert [night.name for night in found] == ["2026-11-02-run2", "2026-11-03-run3"]
+    assert "declared.json cannot be read" in told
+
+
+def test_a_directory_without_runs_is_told(tmp_path: Path) -> None:
+    with pytest.raises(NotARun, match="holds no run that can be read; give a nightly"):
+        render.read_nights(tmp_path)
