@@ -7,7 +7,6 @@ no manifests: they are made of its rows, each time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -18,6 +17,7 @@ from crashmq.reports.arrow import arrow_schema
 from crashmq.reports.errors import NotARun
 from crashmq.reports.figures import Finding
 from crashmq.reports.files import RUN_FORMAT, read_run_file
+from crashmq.reports.places import Place, source_of
 from crashmq.reports.records import EpisodeRecord, Shard, ShardRecord
 from crashmq.reports.run_dir import EPISODES_DIR, MANIFESTS_DIR, committed, name_of
 from crashmq.reports.sums import PASSED, SUMS, added_up, manifest_of, rows_of, summed
@@ -49,14 +49,14 @@ class Aggregates(Protocol):
 class LocalAggregates:
     """A run summed up in this process, a few hundred manifests at a time."""
 
-    def __init__(self, out: Path) -> None:
+    def __init__(self, out: Place) -> None:
         """Read the manifests of the run in ``out``.
 
         Raises:
             NotARun: no run was written to ``out``, or something of it is damaged.
         """
         self._digests: list[str] = []
-        self._with_failures: list[Path] = []
+        self._with_failures: list[Place] = []
         self._sums = summed(self._heard(out))
 
     def sums(self) -> Mapping[str, list[Any]]:
@@ -69,7 +69,7 @@ class LocalAggregates:
 
     def findings(self) -> list[Finding]:
         """See ``Aggregates``."""
-        smallest: dict[str, tuple[int, int, Path]] = {}
+        smallest: dict[str, tuple[int, int, Place]] = {}
         times: dict[str, int] = {}
         for path in self._with_failures:
             for row in _rows(path, _TELLING, pc.field("outcome") != PASSED):
@@ -82,7 +82,7 @@ class LocalAggregates:
             for signature, (_, number, path) in smallest.items()
         ]
 
-    def _heard(self, out: Path) -> Iterator[pa.Table]:
+    def _heard(self, out: Place) -> Iterator[pa.Table]:
         for path, manifest in manifests(out):
             self._digests += manifest["digest"].to_pylist()
             if pc.sum(manifest["failed"]).as_py():
@@ -90,7 +90,7 @@ class LocalAggregates:
             yield manifest
 
 
-def manifests(out: Path) -> Iterator[tuple[Path, pa.Table]]:
+def manifests(out: Place) -> Iterator[tuple[Place, pa.Table]]:
     """The manifests of a run, each with the file of its rows.
 
     Raises:
@@ -104,10 +104,10 @@ def manifests(out: Path) -> Iterator[tuple[Path, pa.Table]]:
     schema = arrow_schema(ShardRecord)
     for shard in committed(out):
         path = out / MANIFESTS_DIR / name_of(shard)
-        yield out / EPISODES_DIR / name_of(shard), _table(path, schema)
+        yield out / EPISODES_DIR / name_of(shard), table_at(path, schema)
 
 
-def row_files(out: Path) -> list[Path]:
+def row_files(out: Place) -> list[Place]:
     """The files of a run's rows, in the order of its episodes.
 
     Raises:
@@ -119,7 +119,7 @@ def row_files(out: Path) -> list[Path]:
     return sorted(directory.glob("[!.]*.parquet"))
 
 
-def manifest_from_rows(run_id: str, path: Path) -> pa.Table:
+def manifest_from_rows(run_id: str, path: Place) -> pa.Table:
     """The manifest that a file of rows would have had.
 
     A list that an older version did not keep yet is empty.
@@ -127,15 +127,19 @@ def manifest_from_rows(run_id: str, path: Path) -> pa.Table:
     Raises:
         NotARun: the file cannot be read.
     """
-    rows = _table(path, arrow_schema(EpisodeRecord))
+    rows = table_at(path, arrow_schema(EpisodeRecord))
     first = pc.min(rows["episode_id"]).as_py() or 0
     return manifest_of(run_id, Shard(first, rows.num_rows), rows)
 
 
-def _table(path: Path, schema: pa.Schema) -> pa.Table:
-    """A file as a table of this schema."""
+def table_at(path: Place, schema: pa.Schema) -> pa.Table:
+    """A file of a run as a table of this schema.
+
+    Raises:
+        NotARun: it cannot be read.
+    """
     try:
-        table = pq.ParquetFile(path).read(use_threads=False)
+        table = pq.ParquetFile(source_of(path)).read(use_threads=False)
         empty = pa.array([[]] * table.num_rows, schema.field("excuses").type)
         if "excuses" not in table.column_names:
             table = table.append_column("excuses", empty)
@@ -144,17 +148,17 @@ def _table(path: Path, schema: pa.Schema) -> pa.Table:
         raise _damaged(path, error) from None
 
 
-def _rows(path: Path, columns: Sequence[str], which: Any) -> list[dict[str, Any]]:
+def _rows(path: Place, columns: Sequence[str], which: Any) -> list[dict[str, Any]]:
     """Rows of a file as dicts; a group that has none of them is not read."""
     try:
-        table = pq.read_table(path, columns=list(columns), filters=which)
+        table = pq.read_table(source_of(path), columns=list(columns), filters=which)
     except (OSError, pa.ArrowException, KeyError) as error:
         raise _damaged(path, error) from None
     rows: list[dict[str, Any]] = table.to_pylist()
     return rows
 
 
-def _row(path: Path, number: int) -> dict[str, Any]:
+def _row(path: Place, number: int) -> dict[str, Any]:
     names = [name for name in arrow_schema(EpisodeRecord).names if name != "excuses"]
     (row,) = _rows(path, names, pc.field("episode_id") == number)
     return row
@@ -175,7 +179,7 @@ def _finding(signature: str, row: Mapping[str, Any], times: int) -> Finding:
     return Finding(signature=signature, episodes=times, **values)
 
 
-def _damaged(path: Path, error: Exception) -> NotARun:
+def _damaged(path: Place, error: Exception) -> NotARun:
     why = str(error).splitlines()[0] if str(error) else type(error).__name__
     return NotARun(
         f"{path} cannot be read ({why[:200]}); remove it and the manifest of its name, "

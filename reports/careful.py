@@ -10,10 +10,10 @@ random meets the same episode so often only if nothing else runs.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from crashmq.reports.errors import NotARun
 from crashmq.reports.files import write_json
+from crashmq.reports.places import Place
 from crashmq.reports.records import EpisodeRecord, Shard
 from crashmq.reports.task import Task
 from crashmq.reports.trust import is_count, read_object
@@ -23,7 +23,7 @@ KILLED = "killed"
 _NOTED_DEATHS_MAX = 2  # beside the one that nobody had noted
 
 
-def rows_of(task: Task, shard: Shard, notes: Path) -> Iterator[EpisodeRecord]:
+def rows_of(task: Task, shard: Shard, notes: Place) -> Iterator[EpisodeRecord]:
     """The rows of a shard; who does not live to see the end leaves ``notes``."""
     for number in range(shard.first_episode, shard.end):
         deaths = deaths_in(notes)
@@ -36,7 +36,7 @@ def rows_of(task: Task, shard: Shard, notes: Path) -> Iterator[EpisodeRecord]:
         yield from rows
 
 
-def deaths_in(notes: Path) -> dict[int, int]:
+def deaths_in(notes: Place) -> dict[int, int]:
     """How often each episode was begun and never ended; nothing if nobody says."""
     try:
         said = read_object(notes)
@@ -45,7 +45,7 @@ def deaths_in(notes: Path) -> dict[int, int]:
         return {}
 
 
-def deaths_noted(out: Path) -> int:
+def deaths_noted(out: Place) -> int:
     """How many deaths the notes of a run tell of."""
     notes = (out / IN_FLIGHT_DIR).glob("*.json")
     return sum(sum(deaths_in(path).values()) for path in notes)

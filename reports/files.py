@@ -15,6 +15,7 @@ from typing import Any
 from uuid import uuid4
 
 from crashmq.reports.errors import NotARun, OutputExists
+from crashmq.reports.places import Place, Remote
 from crashmq.reports.records import Declared
 from crashmq.reports.trust import (
     Kind,
@@ -80,19 +81,22 @@ def move_into_place(temporary: Path, path: Path) -> None:
     _sync(path.parent)
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Place, text: str) -> None:
     """Replace ``path`` by ``text``, all of it or nothing."""
+    if isinstance(path, Remote):
+        path.write_bytes(text.encode())
+        return
     temporary = temporary_beside(path)
     temporary.write_text(text, encoding="utf-8")
     move_into_place(temporary, path)
 
 
-def write_json(path: Path, value: object) -> None:
+def write_json(path: Place, value: object) -> None:
     """Replace ``path`` by ``value`` as indented JSON, keys in the order given."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
-def check_output(out: Path) -> None:
+def check_output(out: Place) -> None:
     """See that a run may be written to ``out``; touches nothing.
 
     Spark's own directory may be there, and what was never given its name: a start that
@@ -115,7 +119,7 @@ def check_output(out: Path) -> None:
         )
 
 
-def read_json(out: Path, name: str) -> dict[str, Any]:
+def read_json(out: Place, name: str) -> dict[str, Any]:
     """One of a run's JSON files.
 
     Raises:
@@ -124,7 +128,7 @@ def read_json(out: Path, name: str) -> dict[str, Any]:
     return read_object(out / name)
 
 
-def read_run_file(out: Path) -> dict[str, Any]:
+def read_run_file(out: Place) -> dict[str, Any]:
     """``run.json``: format, run_id, definition, episodes.
 
     Raises:
@@ -143,7 +147,7 @@ def read_run_file(out: Path) -> dict[str, Any]:
     return run
 
 
-def read_elapsed_s(out: Path) -> float | None:
+def read_elapsed_s(out: Place) -> float | None:
     """How long a run of format 1 took; None if it was cut short.
 
     Raises:
@@ -157,12 +161,12 @@ def read_elapsed_s(out: Path) -> float | None:
     return float(finished["elapsed_s"])
 
 
-def write_declared(out: Path, declared: Declared) -> None:
+def write_declared(out: Place, declared: Declared) -> None:
     """``declared.json``: everything that could have happened in this run."""
     write_json(out / DECLARED_FILE, asdict(declared))
 
 
-def read_declared(out: Path) -> Declared:
+def read_declared(out: Place) -> Declared:
     """Everything that could have happened in the run of ``out``.
 
     Raises:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from crashmq.reports.aggregates import LocalAggregates
@@ -20,6 +19,7 @@ from crashmq.reports.errors import NotARun
 from crashmq.reports.figures import Figures
 from crashmq.reports.files import RUN_FILE, write_json, write_text
 from crashmq.reports.nights import Night, Nights, night_of, without_earlier
+from crashmq.reports.places import Place, listed
 from crashmq.reports.render import collect_figures, environments
 from crashmq.reports.run_dir import read_sessions
 
@@ -39,28 +39,27 @@ class Panel:
     last: float | None
 
 
-def nights_before(place: Path) -> list[Night]:
+def nights_before(place: Place) -> list[Night]:
     """The runs beside one that its directory's name comes after, if they can be read.
 
     Only those whose names begin with a date count, so that names are in order.
     """
     nights = []
-    for other in sorted(place.parent.iterdir()):
+    for other in listed(place.parent):
         if _DATED.match(other.name) and other.name < place.name:
             with suppress(NotARun):
                 nights.append(_read(other))
     return nights
 
 
-def read_nights(directory: Path) -> tuple[list[Night], list[str]]:
+def read_nights(directory: Place) -> tuple[list[Night], list[str]]:
     """The runs in a directory, and a sentence for each that cannot be read.
 
     Raises:
         NotARun: there is none that can.
     """
     nights, unreadable = [], []
-    places = sorted(directory.iterdir()) if directory.is_dir() else []
-    for place in places:
+    for place in listed(directory):
         if not (place / RUN_FILE).exists():
             continue
         try:
@@ -73,18 +72,18 @@ def read_nights(directory: Path) -> tuple[list[Night], list[str]]:
     return nights, unreadable
 
 
-def _read(place: Path) -> Night:
+def _read(place: Place) -> Night:
     return one_night(place, collect_figures(LocalAggregates(place), place))
 
 
-def one_night(place: Path, figures: Figures) -> Night:
+def one_night(place: Place, figures: Figures) -> Night:
     """The run in a directory, already summed up, as a night."""
     sessions = read_sessions(place)
     return night_of(place.name, figures, sessions[0].began if sessions else "")
 
 
 def render_nights(
-    nights: Nights, directory: Path, unreadable: Sequence[str] = ()
+    nights: Nights, directory: Place, unreadable: Sequence[str] = ()
 ) -> None:
     """Write the page of these nights; an older one is replaced."""
     shown = without_earlier(nights, _SHOWN_MAX)

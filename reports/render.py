@@ -21,6 +21,7 @@ from crashmq.reports.aggregates import Aggregates
 from crashmq.reports.figures import Figures, Finding
 from crashmq.reports.files import read_declared, read_run_file, write_json, write_text
 from crashmq.reports.page import page_of
+from crashmq.reports.places import Place
 from crashmq.reports.records import LawChecks, OpCount, ProbeHits
 from crashmq.reports.run_dir import elapsed_of
 from crashmq.reports.summary import Summary, summarise
@@ -39,7 +40,7 @@ class _Code(str):
 
 
 def render(
-    figures: Figures, out: Path, cases: Mapping[str, str] | None = None
+    figures: Figures, out: Place, cases: Mapping[str, str] | None = None
 ) -> Summary:
     """Write the report of the run in ``out``; an older one is replaced.
 
@@ -59,14 +60,14 @@ def render(
     return summary
 
 
-def cases_in(out: Path, found: list[Finding]) -> dict[str, str]:
+def cases_in(out: Place, found: list[Finding]) -> dict[str, str]:
     """The case files of ``out/cases`` that are named after a signature."""
     names = {failure.signature: f"{failure.signature}.case.json" for failure in found}
     there = {path.name: path for path in (out / "cases").glob("*.case.json")}
     return {key: str(there[name]) for key, name in names.items() if name in there}
 
 
-def collect_figures(aggregates: Aggregates, out: Path) -> Figures:
+def collect_figures(aggregates: Aggregates, out: Place) -> Figures:
     """Every table of the report of the run in ``out``, which is summed up already.
 
     Raises:

@@ -35,6 +35,7 @@ from crashmq.reports.files import (
     write_declared,
     write_json,
 )
+from crashmq.reports.places import Place, listed
 from crashmq.reports.records import Declared, Shard, shards_of
 from crashmq.reports.trust import (
     check_fields,
@@ -75,7 +76,7 @@ def name_of(shard: Shard) -> str:
     return f"{shard.first_episode:010d}-{shard.end:010d}.parquet"
 
 
-def committed(out: Path) -> list[Shard]:
+def committed(out: Place) -> list[Shard]:
     """What a run has, in order; none of it twice."""
     directory = out / MANIFESTS_DIR
     names = [path.name for path in directory.iterdir()] if directory.is_dir() else []
@@ -90,7 +91,7 @@ def committed(out: Path) -> list[Shard]:
     return kept
 
 
-def missing(out: Path, episodes: int) -> Iterator[Shard]:
+def missing(out: Place, episodes: int) -> Iterator[Shard]:
     """The shards of so many episodes that a run has not, in order."""
     there = committed(out)
     firsts = [shard.first_episode for shard in there]
@@ -100,7 +101,7 @@ def missing(out: Path, episodes: int) -> Iterator[Shard]:
             yield shard
 
 
-def check_run(out: Path, run_id: str, definition: Mapping[str, Any]) -> None:
+def check_run(out: Place, run_id: str, definition: Mapping[str, Any]) -> None:
     """See that a run of this definition may be begun or gone on with; touches nothing.
 
     Raises:
@@ -131,7 +132,7 @@ def check_run(out: Path, run_id: str, definition: Mapping[str, Any]) -> None:
 
 
 def begin_run(
-    out: Path,
+    out: Place,
     run_id: str,
     definition: Mapping[str, Any],
     episodes: int,
@@ -159,38 +160,42 @@ def begin_run(
     return there
 
 
-def end_early(out: Path) -> None:
+def end_early(out: Place) -> None:
     """Let a run have been asked for what it has: its time was up."""
     run = read_run_file(out)
     there = sum(shard.episodes for shard in committed(out))
     _write_run_file(out, run["run_id"], run["definition"], there)
 
 
-def new_session(out: Path) -> Path:
+def new_session(out: Place) -> Place:
     """The file of the next session, which nobody else was given."""
     for number in range(1, 10_000):
         path = out / SESSIONS_DIR / f"{number:04d}.json"
-        try:
-            path.touch(exist_ok=False)
-        except FileExistsError:
-            continue
-        return path
+        if isinstance(path, Path):
+            try:
+                path.touch(exist_ok=False)
+            except FileExistsError:
+                continue
+            return path
+        if not path.exists():  # nobody else begins just now, or tells the same file
+            path.write_bytes(b"")
+            return path
     raise BadRequest(f"{out} had 9,999 sessions; give --out a new directory.")
 
 
-def write_session(path: Path, session: Session) -> None:
+def write_session(path: Place, session: Session) -> None:
     """Say how a session goes, or went."""
     write_json(path, asdict(session))
 
 
-def read_sessions(out: Path) -> list[Session]:
+def read_sessions(out: Place) -> list[Session]:
     """The commands that worked on a run, in order; one ended at once told nothing.
 
     Raises:
         NotARun: a file of them says something else.
     """
     found = []
-    for path in sorted((out / SESSIONS_DIR).glob("*.json")):
+    for path in listed(out / SESSIONS_DIR, "*.json"):
         if path.is_file() and path.stat().st_size == 0:
             continue
         value = read_object(path)
@@ -199,7 +204,7 @@ def read_sessions(out: Path) -> list[Session]:
     return found
 
 
-def elapsed_of(out: Path) -> float | None:
+def elapsed_of(out: Place) -> float | None:
     """How long a run took, all its sessions together; None if it was cut short.
 
     Raises:
@@ -214,7 +219,7 @@ def elapsed_of(out: Path) -> float | None:
 
 
 def _write_run_file(
-    out: Path, run_id: str, definition: Mapping[str, Any], episodes: int
+    out: Place, run_id: str, definition: Mapping[str, Any], episodes: int
 ) -> None:
     out.mkdir(parents=True, exist_ok=True)
     run = {"format": RUN_FORMAT, "run_id": run_id, "episodes": episodes}

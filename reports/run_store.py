@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from itertools import islice
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark import Accumulator, SparkContext, TaskContext
@@ -23,6 +22,7 @@ from pyspark.sql import SparkSession
 from crashmq.reports.arrow import table_of
 from crashmq.reports.careful import deaths_noted
 from crashmq.reports.errors import CannotWrite, EnvironmentMissing, ShardLost
+from crashmq.reports.places import Place
 from crashmq.reports.records import Shard
 from crashmq.reports.run_dir import MANIFESTS_DIR, committed, missing, name_of
 from crashmq.reports.shards import RunProgress, ShardResult, write_shard
@@ -43,7 +43,7 @@ _SHARDS_A_CORE = 64  # of a wave; at its end the last shard is waited for
 def run_on_spark(
     session: SparkSession,
     task: Task,
-    out: Path,
+    out: Place,
     episodes: int,
     progress: Callable[[RunProgress], None],
     *,
@@ -159,7 +159,7 @@ def _fan_out(
 def _committed(
     task: Task,
     wave: Sequence[Shard],
-    out: Path,
+    out: Place,
     until: float | None,
     again: bool,
     number: int,
@@ -200,7 +200,7 @@ def _told(error: Exception) -> Exception:
     return error
 
 
-def _see_that_all_are_there(wave: Sequence[Shard], out: Path) -> None:
+def _see_that_all_are_there(wave: Sequence[Shard], out: Place) -> None:
     there = set(committed(out))
     gone = [shard for shard in wave if shard not in there]
     if gone:

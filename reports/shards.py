@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,6 +22,7 @@ from crashmq.reports import careful
 from crashmq.reports.arrow import table_of
 from crashmq.reports.errors import CannotWrite
 from crashmq.reports.files import move_into_place, temporary_beside
+from crashmq.reports.places import Place, Remote
 from crashmq.reports.records import EpisodeRecord, Shard
 from crashmq.reports.run_dir import EPISODES_DIR, MANIFESTS_DIR, name_of
 from crashmq.reports.sums import PASSED, VIOLATED, manifest_of
@@ -46,7 +48,7 @@ class RunProgress:
 
 
 def write_shard(
-    task: Task, shard: Shard, out: Path, *, again: bool = False
+    task: Task, shard: Shard, out: Place, *, again: bool = False
 ) -> ShardResult:
     """Run one shard and commit it, whole and durable.
 
@@ -78,20 +80,40 @@ def write_shard(
     failed = [row for row in rows if row.outcome != PASSED]
     passed = [row for row in rows if row.outcome == PASSED]
     groups = [table_of(some, EpisodeRecord) for some in (failed, passed) if some]
-    _write(out / EPISODES_DIR / name_of(shard), groups)
+    write_groups(out / EPISODES_DIR / name_of(shard), groups)
     manifest = manifest_of(task.run_id, shard, pa.concat_tables(groups))
-    _write(out / MANIFESTS_DIR / name_of(shard), [manifest])
+    write_groups(out / MANIFESTS_DIR / name_of(shard), [manifest])
     notes.unlink(missing_ok=True)
     violated = sum(row.outcome == VIOLATED for row in failed)
     return ShardResult(shard.first_episode, len(rows), violated)
 
 
-def _write(path: Path, groups: Sequence[pa.Table]) -> None:
-    temporary, schema = temporary_beside(path), groups[0].schema
+def hand_over(staged: Path, shard: Shard, out: Remote) -> None:
+    """Put a shard that was committed in a directory of this machine where it belongs.
+
+    Raises:
+        CannotWrite: it is not there then.
+    """
+    for kind in (EPISODES_DIR, MANIFESTS_DIR):
+        file = staged / kind / name_of(shard)
+        (out / kind / name_of(shard)).write_bytes(file.read_bytes())
+        file.unlink()
+
+
+def write_groups(path: Place, groups: Sequence[pa.Table]) -> None:
+    """Write tables as a file of Parquet, a row group each; whole and durable.
+
+    Raises:
+        CannotWrite: the disk is full, say; the file is not there then.
+    """
+    if isinstance(path, Remote):
+        sink = pa.BufferOutputStream()
+        _write_parquet(sink, groups)
+        path.write_bytes(sink.getvalue())
+        return
+    temporary = temporary_beside(path)
     try:
-        with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
-            for table in groups:
-                writer.write_table(table)
+        _write_parquet(temporary, groups)
         move_into_place(temporary, path)
     except OSError as error:
         with suppress(OSError):
@@ -101,3 +123,9 @@ def _write(path: Path, groups: Sequence[pa.Table]) -> None:
             f"{path.parent} cannot be written: {why}; mend that and give the same "
             f"command again, which goes on with what is there."
         ) from None
+
+
+def _write_parquet(where: Any, groups: Sequence[pa.Table]) -> None:
+    with pq.ParquetWriter(where, groups[0].schema, compression="zstd") as writer:
+        for table in groups:
+            writer.write_table(table)

@@ -10,6 +10,7 @@ Environment variables are set for the start of the JVM alone and put back after.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import site
@@ -27,8 +28,9 @@ from pyspark.sql import SparkSession
 import crashmq
 from crashmq.reports.errors import EnvironmentMissing
 from crashmq.reports.files import SPARK_DIR
-from crashmq.reports.jvm import java_home
+from crashmq.reports.jvm import default_cache_dir, java_home
 from crashmq.reports.masters import ATTEMPTS, check_master, is_local
+from crashmq.reports.places import Place
 
 DEFAULT_MASTER = f"local[*,{ATTEMPTS}]"
 JVM_LOG = "jvm.log"
@@ -39,13 +41,14 @@ _HERE = Path(__file__).resolve().parent
 
 
 def open_session(
-    master: str | None, run_dir: Path, extra: Mapping[str, str] | None = None
+    master: str | None, run_dir: Place, extra: Mapping[str, str] | None = None
 ) -> SparkSession:
     """Start Spark, or join the context that this process has already.
 
     Args:
         master: ``local[*]`` if None and nothing else says; ``spark://host:port``.
-        run_dir: the run's directory; Spark's own files go to ``spark/`` in it.
+        run_dir: the run's place; Spark's own files go to ``spark/`` in it, and to a
+            directory of this user if it is no directory.
         extra: configuration that goes before ours; what ``spark-submit`` was given
             goes before both.
 
@@ -55,7 +58,7 @@ def open_session(
     """
     if master is not None:
         check_master(master)
-    scratch = run_dir.absolute() / SPARK_DIR
+    scratch = _scratch_of(run_dir)
     scratch.mkdir(parents=True, exist_ok=True)
     # It prints kilobytes of JSON for an SQL error that is raised as well.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
@@ -63,11 +66,12 @@ def open_session(
     logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     started = {} if submitted else _environment_of_a_start()
-    with _environment(started | {"PYSPARK_PYTHON": sys.executable}):
+    with _environment(started):
         if submitted:
             # Or SparkConf would not see what spark-submit was given.
             SparkContext._ensure_initialized()
         conf = _conf(master, scratch, extra or {})
+    with _environment(started | {"PYSPARK_PYTHON": _python_of(conf)}):
         if not submitted and SparkContext._active_spark_context is None:
             _start_jvm(conf, scratch / JVM_LOG)
         else:
@@ -113,6 +117,23 @@ def _conf(master: str | None, scratch: Path, extra: Mapping[str, str]) -> SparkC
     for key, value in (settings | dict(extra)).items():
         conf.setIfMissing(key, value)
     return conf
+
+
+def _scratch_of(run_dir: Place) -> Path:
+    if isinstance(run_dir, Path):
+        return run_dir.absolute() / SPARK_DIR
+    name = hashlib.sha256(str(run_dir).encode()).hexdigest()[:16]
+    return default_cache_dir() / SPARK_DIR / name
+
+
+def _python_of(conf: SparkConf) -> str:
+    """The Python of executors: on this machine ours, elsewhere what somebody named."""
+    chosen = conf.get("spark.master")
+    assert chosen is not None
+    if is_local(chosen):
+        return sys.executable
+    named = os.environ.get("PYSPARK_PYTHON") or conf.get("spark.pyspark.python")
+    return named or sys.executable
 
 
 def _settings() -> dict[str, str]:

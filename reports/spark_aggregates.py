@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the field's name for it
 
-from crashmq.reports.aggregates import manifest_from_rows, row_files
+from crashmq.reports.aggregates import manifest_from_rows, row_files, table_at
 from crashmq.reports.arrow import arrow_schema
 from crashmq.reports.figures import Finding
 from crashmq.reports.files import RUN_FORMAT, read_run_file
 from crashmq.reports.findings import findings
+from crashmq.reports.places import Place, Remote
 from crashmq.reports.records import EpisodeRecord, ShardRecord
 from crashmq.reports.run_dir import EPISODES_DIR, MANIFESTS_DIR, committed, name_of
 from crashmq.reports.sums import SUMS, added_up, counts_of, keys_of
@@ -31,7 +31,7 @@ _TASKS_MAX = 4_096
 class SparkAggregates:
     """A run summed up by Spark; an ``Aggregates``."""
 
-    def __init__(self, session: SparkSession, out: Path) -> None:
+    def __init__(self, session: SparkSession, out: Place) -> None:
         """Name what is to be read.
 
         Raises:
@@ -83,7 +83,7 @@ def summed(manifests: DataFrame, name: str, record: type) -> DataFrame:
     )
 
 
-def read_manifests(session: SparkSession, out: Path) -> DataFrame:
+def read_manifests(session: SparkSession, out: Place) -> DataFrame:
     """The manifests of a run: the columns of ``ShardRecord``.
 
     Raises:
@@ -105,7 +105,7 @@ def read_manifests(session: SparkSession, out: Path) -> DataFrame:
     return tasks.mapInArrow(count, ddl_of(ShardRecord))
 
 
-def read_rows(session: SparkSession, paths: list[Path]) -> DataFrame:
+def read_rows(session: SparkSession, paths: list[Place]) -> DataFrame:
     """These files of rows: the columns of ``EpisodeRecord``.
 
     A list that an older version did not keep yet is empty.
@@ -119,13 +119,29 @@ def ddl_of(record: type) -> str:
     return ", ".join(_ddl(member, " ") for member in arrow_schema(record))
 
 
-def _read(session: SparkSession, paths: list[Path], record: type) -> DataFrame:
+def _read(session: SparkSession, paths: list[Place], record: type) -> DataFrame:
     if not paths:
         return session.createDataFrame([], ddl_of(record))
+    if isinstance(paths[0], Remote):
+        return _asked_of_arrow(session, paths, record)
     # Spark takes a path for a pattern; a directory may be named like one.
     signs = str.maketrans({sign: f"\\{sign}" for sign in "[]{}*?\\"})
     names = [f"file://{str(path).translate(signs)}" for path in paths]
     return session.read.schema(ddl_of(record)).parquet(*names)
+
+
+def _asked_of_arrow(
+    session: SparkSession, paths: list[Place], record: type
+) -> DataFrame:
+    """Files of an object store, read as they were written: by Arrow."""
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for index in batch.column("id").to_pylist():
+                yield from table_at(paths[index], arrow_schema(record)).to_batches()
+
+    tasks = session.range(0, len(paths), 1, min(len(paths), _TASKS_MAX))
+    return tasks.mapInArrow(read, ddl_of(record))
 
 
 def _ddl(member: pa.Field, between: str) -> str:

@@ -12,20 +12,20 @@ A run of format 1 has no manifests; its view of them is made of its rows.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import duckdb
 import pyarrow as pa
+from pyarrow import dataset
 
 from crashmq.reports.aggregates import manifests, row_files
 from crashmq.reports.arrow import arrow_schema
 from crashmq.reports.errors import BadRequest
 from crashmq.reports.files import read_run_file
-from crashmq.reports.records import ShardRecord
+from crashmq.reports.places import Place, Remote
+from crashmq.reports.records import EpisodeRecord, ShardRecord
 from crashmq.reports.sums import SUMS
 
 
-def answer(out: Path, question: str) -> str:
+def answer(out: Place, question: str) -> str:
     """What a ``select`` on the views of a run gives, as a table in text.
 
     Raises:
@@ -46,7 +46,7 @@ def answer(out: Path, question: str) -> str:
         return str(found) if found is not None else ""
 
 
-def _make_views(connection: duckdb.DuckDBPyConnection, out: Path) -> None:
+def _make_views(connection: duckdb.DuckDBPyConnection, out: Place) -> None:
     of_shards = [arrow_schema(ShardRecord).empty_table()]
     of_shards += [manifest for _, manifest in manifests(out)]
     connection.register("manifests", pa.concat_tables(of_shards))
@@ -56,5 +56,12 @@ def _make_views(connection: duckdb.DuckDBPyConnection, out: Path) -> None:
             f"select first_episode, unnest(item, recursive := true) "
             f"from (select first_episode, unnest({name}) as item from manifests)"
         )
-    if paths := [str(path) for path in row_files(out)]:
+    files = row_files(out)
+    if isinstance(out, Remote):
+        names = [file.path for file in files if isinstance(file, Remote)]
+        schema = arrow_schema(EpisodeRecord)
+        rows = dataset.dataset(names, schema, "parquet", filesystem=out.filesystem)
+        connection.register("episodes", rows)
+    elif files:
+        paths = [str(path) for path in files]
         connection.read_parquet(paths, union_by_name=True).create_view("episodes")

@@ -11,10 +11,10 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from crashmq.reports.errors import NotARun
+from crashmq.reports.places import Place
 
 FILE_SIZE_MAX = 16 * 1024 * 1024
 COUNT_MAX = 10**12
@@ -26,7 +26,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{0,200}")
 Kind = Callable[[object], bool]
 
 
-def read_object(path: Path) -> dict[str, Any]:
+def read_object(path: Place) -> dict[str, Any]:
     """The JSON object of a file.
 
     Raises:
@@ -56,7 +56,7 @@ def reason(error: Exception) -> str:
 
 
 def check_fields(
-    path: Path,
+    path: Place,
     value: Mapping[str, Any],
     kinds: Mapping[str, tuple[Kind, str]],
     needed: tuple[str, ...],
@@ -133,7 +133,7 @@ def _shown(value: object) -> str:
     return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}..."
 
 
-def _said(path: Path, what: str) -> str:
+def _said(path: Place, what: str) -> str:
     return (
         f"{path.parent} holds no run of crashmq that can be told: {path.name} {what}; "
         f"give the directory of a soak's --out."

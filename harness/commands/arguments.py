@@ -28,6 +28,8 @@ from crashmq.harness.subjects.named import (
     subject_named,
 )
 from crashmq.models.laws.registry import declared_laws
+from crashmq.reports.errors import BadRequest
+from crashmq.reports.places import Place, place_of
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -122,6 +124,26 @@ def workers_option(command: Command) -> Command:
         metavar="N",
         help="Processes; by default one a core.",
     )(command)
+
+
+class PlaceType(click.ParamType[Any]):
+    """A directory, or the address of a place in an object store."""
+
+    name = "place"
+
+    def convert(
+        self,
+        value: Any,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> Place:
+        """The place that was typed; one elsewhere is refused."""
+        if not isinstance(value, str):
+            return value  # type: ignore[no-any-return]  # converted already
+        try:
+            return place_of(value)
+        except BadRequest as error:
+            self.fail(str(error), param, ctx)
 
 
 def baseline_option(command: Command) -> Command:

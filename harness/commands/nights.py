@@ -6,15 +6,21 @@ from pathlib import Path
 
 import click
 
-from crashmq.harness.commands.arguments import baseline_at, baseline_option, writing
+from crashmq.harness.commands.arguments import (
+    PlaceType,
+    baseline_at,
+    baseline_option,
+    writing,
+)
 from crashmq.harness.commands.output import say
 from crashmq.harness.commands.reporting import lacking_is_told
+from crashmq.reports.places import Place
 
 
 @click.command()
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("directory", metavar="DIR", type=PlaceType())
 @baseline_option
-def command(directory: Path, baseline: Path | None) -> None:
+def command(directory: Place, baseline: Path | None) -> None:
     """Tell the runs in DIR side by side: what is new, known, back and resolved.
 
     DIR is what nightly soaks were given for --out. The exit code is the last night's.

@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
-from crashmq.harness.commands.arguments import baseline_at, baseline_option
+from crashmq.harness.commands.arguments import (
+    PlaceType,
+    baseline_at,
+    baseline_option,
+)
 from crashmq.harness.commands.report_mutants import report_campaign, report_operators
 from crashmq.harness.commands.reporting import lacking_is_told, tell, write_report
 from crashmq.harness.guards.interrupts import INTERRUPTS
 from crashmq.reports.files import read_declared, read_run_file
 from crashmq.reports.mutation_records import HUNTS_FILE
 from crashmq.reports.operator_records import ASKED_FILE
+from crashmq.reports.places import Place
 from crashmq.reports.run_dir import elapsed_of
 
 if TYPE_CHECKING:
@@ -25,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("directory", metavar="DIR", type=PlaceType())
 @click.option(
     "--since",
     type=click.Path(path_type=Path),
@@ -39,13 +44,14 @@ if TYPE_CHECKING:
 )
 @baseline_option
 def command(
-    directory: Path, since: Path | None, master: str | None, baseline: Path | None
+    directory: Place, since: Path | None, master: str | None, baseline: Path | None
 ) -> None:
     """Render the report of the soak, or of the mutants, in DIR again."""
-    if (directory / ASKED_FILE).exists():
-        report_operators(directory)
-    if (directory / HUNTS_FILE).exists():
-        report_campaign(directory, since)
+    if isinstance(directory, Path):
+        if (directory / ASKED_FILE).exists():
+            report_operators(directory)
+        if (directory / HUNTS_FILE).exists():
+            report_campaign(directory, since)
     if since:
         raise click.UsageError("--since is for reports of `crashmq mutants --out`.")
     with lacking_is_told(spark=master is not None):
@@ -60,7 +66,7 @@ def command(
 
 
 def _report_run(
-    directory: Path, master: str | None, write: Callable[..., Reported]
+    directory: Place, master: str | None, write: Callable[..., Reported]
 ) -> Reported:
     """Sum a soak up, here or by Spark, and write its report."""
     if master is None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from crashmq.harness.commands.arguments import writing
@@ -23,6 +24,7 @@ from crashmq.harness.failures.case_file import SUFFIX, CaseFile
 from crashmq.models.program import from_json
 from crashmq.reports.errors import BadRequest, EnvironmentMissing
 from crashmq.reports.jvm import require_packages
+from crashmq.reports.places import Place
 
 if TYPE_CHECKING:
     from crashmq.reports.figures import Background, Figures, Finding
@@ -51,7 +53,7 @@ def lacking_is_told(*, spark: bool, instead: str = "") -> Iterator[None]:
 
 
 def write_report(
-    aggregates: Any, out: Path, baseline: Baseline | None = None
+    aggregates: Any, out: Place, baseline: Baseline | None = None
 ) -> tuple[Summary, dict[str, str]]:
     """Write a case file for each failure, then the report that names them.
 
@@ -78,7 +80,7 @@ def write_report(
         return render(figures, out, cases), cases
 
 
-def _background(figures: Figures, out: Path, baseline: Baseline) -> Background:
+def _background(figures: Figures, out: Place, baseline: Baseline) -> Background:
     """What nights before and the baseline say of the failures of a run."""
     from crashmq.reports.figures import Background
 
@@ -103,7 +105,7 @@ def _background(figures: Figures, out: Path, baseline: Baseline) -> Background:
     )
 
 
-def tell(summary: Summary, out: Path, cases: dict[str, str]) -> None:
+def tell(summary: Summary, out: Place, cases: dict[str, str]) -> None:
     """Print the verdict, the warnings, the paths, and what to type next."""
     say(summary.verdict)
     for warning in summary.warnings:
@@ -130,6 +132,8 @@ def tell(summary: Summary, out: Path, cases: dict[str, str]) -> None:
 
 def _next_command(summary: Summary, cases: dict[str, str]) -> str:
     for failure in summary.distinct_failures:
+        if "://" in cases.get(failure.signature, ""):
+            return f"copy {cases[failure.signature]} here, and `crashmq shrink` it"
         if failure.signature in cases:
             return f"crashmq shrink {shlex.quote(cases[failure.signature])}"
     for failure in summary.unjudged_failures:
@@ -143,7 +147,7 @@ def _next_command(summary: Summary, cases: dict[str, str]) -> str:
     )
 
 
-def _save_case(found: Finding, directory: Path) -> Path:
+def _save_case(found: Finding, directory: Place) -> Place:
     """Save the failure's case file; an existing one is kept as it is."""
     path = directory / f"{_UNSAFE.sub('-', found.signature)}{SUFFIX}"
     if not path.exists():
@@ -157,5 +161,14 @@ def _save_case(found: Finding, directory: Path) -> Path:
             mutant=found.mutant,
             subject=found.subject or "python",
         )
-        case.save(path)
+        _put(case, path)
     return path
+
+
+def _put(case: CaseFile, path: Place) -> None:
+    if isinstance(path, Path):
+        case.save(path)
+        return
+    with TemporaryDirectory(prefix="crashmq-") as directory:
+        case.save(Path(directory) / path.name)
+        path.write_bytes((Path(directory) / path.name).read_bytes())

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crashmq.harness.commands.arguments import (
+    PlaceType,
     baseline_at,
     baseline_option,
     can_it,
@@ -30,7 +31,9 @@ from crashmq.harness.commands.output import Progress, say
 from crashmq.harness.commands.reporting import lacking_is_told, tell, write_report
 from crashmq.harness.guards.interrupts import INTERRUPTS
 from crashmq.harness.searches.soak import SoakTask, declared
+from crashmq.reports.errors import EnvironmentMissing
 from crashmq.reports.masters import ATTEMPTS
+from crashmq.reports.places import Place
 from crashmq.reports.run_dir import (
     DONE,
     TIME_WAS_UP,
@@ -72,16 +75,6 @@ def _seed(_: click.Context, __: click.Parameter, typed: str) -> int | str:
     return int(typed)
 
 
-def _place(_: click.Context, __: click.Parameter, typed: str) -> Path:
-    """A path; a place elsewhere is refused, or it would be a directory here."""
-    if where := re.match(r"([a-z0-9]+)://", typed):
-        raise click.BadParameter(
-            f"{typed!r}: {where[1]}:// is not written to yet; give a directory that "
-            f"all executors share."
-        )
-    return Path(typed)
-
-
 @click.command()
 @click.argument("scenario", nargs=-1, required=True)
 @click.option(
@@ -99,11 +92,11 @@ def _place(_: click.Context, __: click.Parameter, typed: str) -> Path:
 )
 @click.option(
     "--out",
-    type=click.Path(),
-    callback=_place,
+    type=PlaceType(),
     required=True,
     metavar="DIR",
-    help="A new directory for rows, report and case files, or one to go on with.",
+    help="A new directory for rows, report and case files, or one to go on with; or "
+    "s3://BUCKET/RUN.",
 )
 @click.option(
     "--master", metavar="URL", help="Spark's master; by default this machine."
@@ -161,7 +154,7 @@ class _Typed:
     scenario: tuple[str, ...]
     episodes: int | None
     time_s: float | None
-    out: Path
+    out: Place
     master: str | None
     local: bool
     workers: int | None
@@ -228,11 +221,11 @@ class _Engine:
     """Who runs shards, and who sums them up."""
 
     run: Callable[..., None]
-    summed: Callable[[Path], Any]
+    summed: Callable[[Place], Any]
 
 
 @contextmanager
-def _engine(typed: _Typed, out: Path) -> Iterator[_Engine]:
+def _engine(typed: _Typed, out: Place) -> Iterator[_Engine]:
     """Processes of this machine, or Spark, which is stopped at the end."""
     if typed.local:
         from crashmq.harness.searches.shards_here import run_here
@@ -254,7 +247,7 @@ def _engine(typed: _Typed, out: Path) -> Iterator[_Engine]:
         session.stop()
 
 
-def _run(typed: _Typed, task: SoakTask, out: Path, engine: _Engine) -> None:
+def _run(typed: _Typed, task: SoakTask, out: Place, engine: _Engine) -> None:
     """Run what is missing, and keep saying how far it is."""
     wanted = typed.episodes or _ENDLESS
     with writing():
@@ -296,7 +289,7 @@ def _run(typed: _Typed, task: SoakTask, out: Path, engine: _Engine) -> None:
     note(last, DONE if is_over else TIME_WAS_UP)
 
 
-def _noting(path: Path) -> Callable[[float, str], None]:
+def _noting(path: Place) -> Callable[[float, str], None]:
     """What keeps how a session goes in its file."""
     began = datetime.now(UTC).isoformat(timespec="seconds")
     command = shlex.join(["crashmq", *sys.argv[1:]])
@@ -304,7 +297,9 @@ def _noting(path: Path) -> Callable[[float, str], None]:
 
     def note(elapsed_s: float, ended: str) -> None:
         elapsed_s = round(elapsed_s, 3)
-        with suppress(OSError):  # shards say what is wrong with the disk
+        with suppress(
+            OSError, EnvironmentMissing
+        ):  # shards say what is wrong with the disk
             write_session(path, replace(session, elapsed_s=elapsed_s, ended=ended))
 
     note(0.0, "")
@@ -335,7 +330,7 @@ def _of(there: int, typed: _Typed) -> str:
     return f"{there:,}{of} episodes are there"
 
 
-def _kept(out: Path) -> str:
+def _kept(out: Place) -> str:
     """What an interrupt leaves of a run, and how to read it."""
     return (
         f"soak: stopped; the shards that were done lie in {out}. The same command goes "

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
+from crashmq.harness.commands.arguments import PlaceType
 from crashmq.harness.commands.output import say
 from crashmq.harness.commands.reporting import lacking_is_told
+from crashmq.reports.places import Place
 
 
 @click.command()
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("directory", metavar="DIR", type=PlaceType())
 @click.argument("question", metavar="SELECT")
-def command(directory: Path, question: str) -> None:
+def command(directory: Place, question: str) -> None:
     """Answer a SELECT on the soak in DIR.
 
     Views: episodes, manifests, scenarios, ops, crash_points, probes, laws, excuses.

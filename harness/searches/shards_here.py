@@ -10,17 +10,20 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from crashmq.harness.searches.side_by_side import Lost, Over, SideBySide, Tell
 from crashmq.reports.careful import deaths_noted
 from crashmq.reports.errors import ReportError, ShardLost
 from crashmq.reports.masters import ATTEMPTS
+from crashmq.reports.places import Place, Remote
 from crashmq.reports.records import Shard
-from crashmq.reports.run_dir import missing
-from crashmq.reports.shards import RunProgress, ShardResult, write_shard
+from crashmq.reports.run_dir import EPISODES_DIR, MANIFESTS_DIR, missing
+from crashmq.reports.shards import RunProgress, ShardResult, hand_over, write_shard
 from crashmq.reports.task import Task
 
 _SHARD_TIMEOUT_S = 3_600.0  # of the child's own work; its episodes have their own limit
@@ -29,7 +32,7 @@ _POLL_S = 0.5
 
 def run_here(
     task: Task,
-    out: Path,
+    out: Place,
     episodes: int,
     progress: Callable[[RunProgress], None],
     *,
@@ -58,26 +61,32 @@ def run_here(
 
     def work(shard: Shard, tell: Tell) -> None:
         try:
-            tell(write_shard(task, shard, out, again=died[shard] > 0))
+            tell(write_shard(task, shard, place, again=died[shard] > 0))
         except ReportError as error:
             tell(error)
 
     def elapsed_s() -> float:
         return time.monotonic() - began
 
-    with SideBySide(work, workers, _SHARD_TIMEOUT_S) as side:
+    # Whoever has asked an object store cannot be forked and ask it as well.
+    with (
+        _staged(out) as place,
+        SideBySide(work, workers, _SHARD_TIMEOUT_S) as side,
+    ):
         side.add(islice(waiting, workers))
         while not side.is_idle:
             for shard, what in side.told(until=time.monotonic() + _POLL_S):
                 match what:
                     case ShardResult():
+                        if isinstance(out, Remote):
+                            hand_over(place, shard, out)
                         done += what.episodes
                         violated += what.violated
                     case Over(how=""):
                         side.add(islice(waiting, _is_time(time_s, elapsed_s())))
                     case Over(how=how):
                         died[shard] += 1
-                        told, noted = noted, deaths_noted(out)
+                        told, noted = noted, deaths_noted(place)
                         if noted == told and died[shard] >= ATTEMPTS:
                             raise _given_up(shard, how, died[shard])
                         side.add([shard])
@@ -86,6 +95,18 @@ def run_here(
                     case Lost(detail=detail):
                         raise RuntimeError(detail)
             progress(RunProgress(done, violated, elapsed_s()))
+
+
+@contextmanager
+def _staged(out: Place) -> Iterator[Path]:
+    """Where children commit their shards: in the run, or beside the way to it."""
+    if isinstance(out, Path):
+        yield out
+        return
+    with TemporaryDirectory(prefix="crashmq-") as directory:
+        for name in (EPISODES_DIR, MANIFESTS_DIR):
+            (Path(directory) / name).mkdir()
+        yield Path(directory)
 
 
 def _is_time(time_s: float | None, elapsed_s: float) -> bool:

@@ -192,10 +192,10 @@ def test_a_place_elsewhere_is_refused_and_no_directory_is_made(
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
-    result = crashmq("soak", "power_loss", "--episodes", 9, "--out", "s3://b/run")
+    result = crashmq("soak", "power_loss", "--episodes", 9, "--out", "hdfs://b/run")
 
     assert result.exit_code == 2
-    assert "'s3://b/run': s3:// is not written to yet" in result.stderr
+    assert "'hdfs://b/run': hdfs:// is not read or written" in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,0 +1,200 @@
+"""A soak whose drivers, workers and executors are killed: does it come to the same?
+
+Run by hand: ``python benchmarks/killed_soaks.py [--episodes N] [--drivers N]
+[--workers N] [--executors N] [--seed N]``. One run is left alone. Another is killed at
+random moments by SIGKILL, and begun again with the same command: its drivers, on
+processes of this machine and on Spark in turn; Python workers of either; executors on
+a standalone cluster. It prints how it went, and complains (exit code 1) if sums, digest
+or findings of the two differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / ".ci" / "checkout"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "reports"))
+
+import psutil
+from standalone_cluster import standalone_cluster
+
+from crashmq.reports.aggregates import LocalAggregates
+from crashmq.reports.run_dir import MANIFESTS_DIR
+
+SOAK = ("soak", "clean_restart", "--mutant", "R22", "--seed", "7")
+LOCAL = ("--local", "--workers", "2")
+SPARK = ("--workers", "2")
+GIVEN_UP_S = 600.0
+
+
+def committed_in(out: Path) -> int:
+    return len(list((out / MANIFESTS_DIR).glob("[!.]*.parquet")))
+
+
+def comes_to(out: Path) -> tuple[object, ...]:
+    """All that a report is made of, but for timings."""
+    found = LocalAggregates(out)
+    sums = dict(found.sums())
+    sums["scenarios"] = [replace(each, elapsed_us=0) for each in sums["scenarios"]]
+    return sums, found.digest(), sorted(map(str, found.findings()))
+
+
+def children_here(driver: psutil.Process) -> list[psutil.Process]:
+    """The processes that have a shard each; not theirs, whose death is a row."""
+    return driver.children()
+
+
+def workers_of_spark(driver: psutil.Process) -> list[psutil.Process]:
+    daemons = [each for each in driver.children(recursive=True) if is_daemon(each)]
+    return [each for each in daemons if is_daemon(each.parent())]
+
+
+def is_daemon(process: psutil.Process | None) -> bool:
+    return process is not None and "pyspark.daemon" in " ".join(cmdline_of(process))
+
+
+def executors(_: psutil.Process) -> list[psutil.Process]:
+    """Of our cluster, whose workers are processes that we have started."""
+    return [
+        each
+        for each in psutil.Process().children(recursive=True)
+        if "CoarseGrainedExecutorBackend" in " ".join(cmdline_of(each))
+    ]
+
+
+def cmdline_of(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+class Killer:
+    """Kills what belongs to a soak, again and again."""
+
+    def __init__(self, out: Path, episodes: int, draw: random.Random) -> None:
+        self.command = [sys.executable, "-m", "crashmq.harness.cli", *SOAK]
+        self.command += ["--episodes", str(episodes), "--out", str(out)]
+        self.out = out
+        self.draw = draw
+        self.kills: Counter[str] = Counter()
+        self.codes: Counter[int] = Counter()
+
+    def drivers(self, how: tuple[str, ...], what: str) -> bool:
+        """Begin a driver and kill it; False if it came to its end before."""
+        with self._driver(how) as driver:
+            if not self._amid(driver):
+                return False
+            driver.kill()
+            self.kills[f"drivers {what}"] += 1
+            return True
+
+    def others(
+        self,
+        how: tuple[str, ...],
+        what: str,
+        times: int,
+        find: Callable[[psutil.Process], list[psutil.Process]],
+    ) -> None:
+        """Kill so many of what belongs to a driver that goes on, then the driver."""
+        while times:
+            with self._driver(how) as driver:
+                while times and self._amid(driver):
+                    with_it = find(psutil.Process(driver.pid))
+                    if with_it:
+                        self.draw.choice(with_it).send_signal(signal.SIGKILL)
+                        self.kills[what] += 1
+                        times -= 1
+                if driver.poll() is not None:
+                    return
+                driver.kill()
+
+    def to_its_end(self) -> None:
+        with self._driver(LOCAL) as driver:
+            driver.wait(GIVEN_UP_S)
+
+    @contextmanager
+    def _driver(self, how: tuple[str, ...]) -> Iterator[subprocess.Popen[bytes]]:
+        with (self.out.parent / "said").open("ab") as said:
+            driver = subprocess.Popen([*self.command, *how], stdout=said, stderr=said)
+            try:
+                yield driver
+            except BaseException:
+                driver.kill()
+                raise
+            finally:
+                self.codes[driver.wait(GIVEN_UP_S)] += 1
+
+    def _amid(self, driver: subprocess.Popen[bytes]) -> bool:
+        """Wait until some moment after a shard, or any moment; False if it ended."""
+        there, began = committed_in(self.out), time.monotonic()
+        anywhere = self.draw.random() < 0.2
+        while not anywhere and committed_in(self.out) == there:
+            if driver.poll() is not None:
+                return False
+            if time.monotonic() - began > GIVEN_UP_S:
+                raise TimeoutError("no shard is committed")
+            time.sleep(0.05)
+        until = time.monotonic() + self.draw.uniform(0, 3)
+        while time.monotonic() < until:
+            if driver.poll() is not None:
+                return False
+            time.sleep(0.02)
+        return True
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name, default in (("episodes", 10_000), ("drivers", 20), ("workers", 10)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--executors", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=20)
+    typed = parser.parse_args()
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as directory:
+        place = Path(directory)
+        (place / "killed").mkdir()
+        draw = random.Random(typed.seed)
+        killer = Killer(place / "killed" / "run", typed.episodes, draw)
+        if typed.executors:
+            with standalone_cluster(place / "cluster") as master:
+                at = ("--master", master)
+                killer.others(at, "executors", typed.executors, executors)
+        for number in range(typed.drivers):
+            on_spark = number % 4 == 3
+            what = "on Spark" if on_spark else "here"
+            if not killer.drivers(SPARK if on_spark else LOCAL, what):
+                break
+        half = typed.workers // 2
+        killer.others(LOCAL, "workers here", typed.workers - half, children_here)
+        killer.others(SPARK, "workers of Spark", half, workers_of_spark)
+        before_the_end = committed_in(killer.out)
+        killer.to_its_end()
+        print(f"{dict(killer.kills)}; exit codes {dict(killer.codes)}", flush=True)
+        print(
+            f"{before_the_end} of {committed_in(killer.out)} shards before the last "
+            f"session; {time.monotonic() - began:.0f} s",
+            flush=True,
+        )
+        alone = Killer(place / "alone", typed.episodes, draw)
+        alone.to_its_end()
+        same = comes_to(killer.out) == comes_to(alone.out)
+    print(
+        f"{time.monotonic() - began:.0f} s; the two are {'' if same else 'NOT '}equal"
+    )
+    return 0 if same else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,204 @@
+"""Where a run lies: a directory of this machine, or of an object store.
+
+``Place`` is what the rest of this package needs of either: a ``Path`` has it by itself,
+a ``Remote`` has it of ``pyarrow.fs``. What is put there is whole or absent: one PUT. A
+remote place is its address and nothing else until it is asked, so that it travels to
+executors; and nobody may fork while it is asked, which its users see to.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from crashmq.reports.errors import BadRequest, CannotWrite, EnvironmentMissing
+
+REMOTE = ("s3", "s3a", "gs")
+_WHY_MAX = 300
+_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What is asked of a file's state."""
+
+    st_size: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Remote:
+    """A name in an object store; ``options`` follow the ``?`` of its address."""
+
+    scheme: str
+    path: str  # bucket/and/so/on
+    options: str = ""
+
+    def __str__(self) -> str:
+        """As it was typed."""
+        options = f"?{self.options}" if self.options else ""
+        return f"{self.scheme}://{self.path}{options}"
+
+    def __truediv__(self, name: str) -> Remote:
+        """What is called so below it."""
+        return Remote(self.scheme, f"{self.path}/{name}", self.options)
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def parent(self) -> Remote:
+        """What it lies in."""
+        return Remote(self.scheme, self.path.rpartition("/")[0], self.options)
+
+    def absolute(self) -> Remote:
+        """Itself: there is no current directory there."""
+        return self
+
+    def exists(self) -> bool:
+        """Whether there is a file or a directory of this name."""
+        import pyarrow.fs
+
+        return bool(self._info().type != pyarrow.fs.FileType.NotFound)
+
+    def is_file(self) -> bool:
+        """Whether it is an object."""
+        return bool(self._info().is_file)
+
+    def is_dir(self) -> bool:
+        """Whether there are objects below it."""
+        import pyarrow.fs
+
+        return bool(self._info().type == pyarrow.fs.FileType.Directory)
+
+    def stat(self) -> Size:
+        """How large it is."""
+        info = self._info()
+        if info.size is None:
+            raise FileNotFoundError(f"{self}: no such object")
+        return Size(info.size)
+
+    def iterdir(self) -> Iterator[Remote]:
+        """What lies right below it."""
+        import pyarrow.fs
+
+        below = pyarrow.fs.FileSelector(self.path, allow_not_found=True)
+        with _asked(self):
+            found = self.filesystem.get_file_info(below)
+        yield from (self / info.base_name for info in found)
+
+    def glob(self, pattern: str) -> Iterator[Remote]:
+        """Of what lies right below it, what is named like this."""
+        return (one for one in self.iterdir() if fnmatch.fnmatchcase(one.name, pattern))
+
+    def read_text(self, encoding: str = "utf-8") -> str:
+        """All of an object."""
+        with _asked(self), self.filesystem.open_input_file(self.path) as file:
+            return bytes(file.read()).decode(encoding)
+
+    def write_bytes(self, data: Any) -> None:
+        """Put it, whole."""
+        with (
+            _asked(self, to_write=True),
+            self.filesystem.open_output_stream(self.path) as stream,
+        ):
+            stream.write(data)
+
+    def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
+        """Nothing: a directory is where objects are."""
+
+    def unlink(self, *, missing_ok: bool = False) -> None:
+        """Remove an object."""
+        if self.is_file() or not missing_ok:
+            with _asked(self, to_write=True):
+                self.filesystem.delete_file(self.path)
+
+    @property
+    def filesystem(self) -> Any:
+        """What reads and writes it, of ``pyarrow.fs``; one for each process."""
+        return _filesystem(self.scheme, self.path.partition("/")[0], self.options)
+
+    def _info(self) -> Any:
+        with _asked(self):
+            (info,) = self.filesystem.get_file_info([self.path])
+        return info
+
+
+Place: TypeAlias = Path | Remote
+
+
+def place_of(typed: str) -> Place:
+    """The place that somebody typed: a path, or an address.
+
+    Raises:
+        BadRequest: it is an address of a kind that is not written to.
+    """
+    found = _URI.fullmatch(typed)
+    if found is None:
+        return Path(typed)
+    scheme, rest = found[1].lower(), found[2]
+    if scheme == "file":
+        if not rest.startswith("/"):
+            raise BadRequest(f"{typed!r} names a machine; write file:///a/directory.")
+        return Path(rest)
+    if scheme not in REMOTE:
+        known = ", ".join(f"{each}://" for each in ("file", *REMOTE))
+        raise BadRequest(
+            f"{typed!r}: {scheme}:// is not read or written; give a directory that all "
+            f"executors share, or one of {known}."
+        )
+    path, _, options = rest.partition("?")
+    path = path.strip("/")
+    if not path or "//" in path:
+        raise BadRequest(f"{typed!r} names no place; write {scheme}://BUCKET/RUN.")
+    return Remote(scheme, path, options)
+
+
+def listed(place: Place, pattern: str = "*") -> list[Place]:
+    """What lies right in a place and is named like this, by name."""
+    if isinstance(place, Path):
+        return sorted(place.glob(pattern))
+    return sorted(place.glob(pattern))
+
+
+def source_of(place: Place) -> Any:
+    """A file for who reads Parquet."""
+    if isinstance(place, Path):
+        return place
+    with _asked(place):
+        return place.filesystem.open_input_file(place.path)
+
+
+@contextmanager
+def _asked(place: Remote, *, to_write: bool = False) -> Iterator[None]:
+    """Say in a sentence that an object store does not answer, or refuses."""
+    try:
+        yield
+    except FileNotFoundError:
+        if to_write:
+            raise CannotWrite(f"{place.parent} cannot be written: no bucket") from None
+        raise
+    except OSError as error:
+        why = str(error).splitlines()[0][:_WHY_MAX] if str(error) else "no answer"
+        if to_write:
+            raise CannotWrite(
+                f"{place.parent} cannot be written: {why}; mend that and give the same "
+                f"command again, which goes on with what is there."
+            ) from None
+        raise EnvironmentMissing(f"{place} cannot be read: {why}") from None
+
+
+@cache
+def _filesystem(scheme: str, bucket: str, options: str) -> Any:
+    import pyarrow.fs
+
+    scheme = "s3" if scheme == "s3a" else scheme
+    address = f"{scheme}://{bucket}" + (f"?{options}" if options else "")
+    return pyarrow.fs.FileSystem.from_uri(address)[0]

@@ -1,0 +1,109 @@
+"""A run in an object store comes to what it comes to in a directory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from object_store import SIGNED, address_of, object_store
+from sample_run import DECLARED, SampleTask
+
+from crashmq.harness.cli import main
+from crashmq.harness.searches.shards_here import run_here
+from crashmq.reports.errors import CannotWrite, EnvironmentMissing
+from crashmq.reports.places import Remote, place_of
+from crashmq.reports.records import Shard
+from crashmq.reports.run_dir import (
+    DONE,
+    Session,
+    begin_run,
+    committed,
+    elapsed_of,
+    new_session,
+    write_session,
+)
+
+pytest.importorskip("moto", reason="pip install 'crashmq[objects]' brings it")
+aggregates = pytest.importorskip("crashmq.reports.aggregates")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("object store")]
+
+
+@pytest.fixture(scope="module")
+def at() -> Iterator[str]:
+    with pytest.MonkeyPatch.context() as patch, object_store() as address:
+        for name, value in SIGNED.items():
+            patch.setenv(name, value)
+        yield address
+
+
+def run(out: Any, episodes: int) -> None:
+    task = SampleTask(break_every=13)
+    begin_run(out, task.run_id, task.definition, episodes, DECLARED)
+    run_here(task, out, episodes, lambda _: None, workers=2)
+    ended = Session("2026-11-24T00:00:00+00:00", "here", "crashmq soak", DONE, 4.0)
+    write_session(new_session(out), ended)
+
+
+def comes_to(out: Any) -> tuple[object, ...]:
+    found = aggregates.LocalAggregates(out)
+    return dict(found.sums()), found.digest(), found.findings()
+
+
+def crashmq(*args: object) -> Result:
+    return CliRunner().invoke(main, [str(arg) for arg in args])
+
+
+def test_a_run_is_begun_and_gone_on_with_there(at: str, tmp_path: Path) -> None:
+    there = place_of(address_of(at, "runs/one"))
+
+    run(there, 60)
+    run(there, 130)
+    run(tmp_path / "here", 130)
+
+    assert isinstance(there, Remote)
+    assert committed(there) == committed(tmp_path / "here")
+    assert comes_to(there) == comes_to(tmp_path / "here")
+    assert elapsed_of(there) == 8.0
+
+
+def test_what_is_not_committed_is_not_there(at: str) -> None:
+    there = place_of(address_of(at, "runs/two"))
+    run(there, 120)
+
+    (there / "manifests" / "0000000050-0000000100.parquet").unlink()
+
+    assert committed(there) == [Shard(0, 50), Shard(100, 20)]
+
+
+def test_it_is_reported_and_asked_there(at: str) -> None:
+    address = address_of(at, "nightly/2026-11-24-three")
+    run(place_of(address), 60)
+
+    reported = crashmq("report", address)
+    asked = crashmq("sql", address, "select count(*) as n from episodes")
+    summed = crashmq("sql", address, "select sum(episodes) as n from scenarios")
+    nights = crashmq("nights", address_of(at, "nightly"))
+
+    place = place_of(address)
+    summary = json.loads((place / "summary.json").read_text())
+    assert (reported.exit_code, summary["episodes"]) == (1, 60), reported.output
+    assert "<html" in (place / "report.html").read_text()
+    assert "60" in asked.output, asked.output
+    assert "60" in summed.output, summed.output
+    assert "2026-11-24-three, beside" in nights.output
+
+
+def test_a_store_that_refuses_or_is_not_there_is_one_sentence(at: str) -> None:
+    nowhere = place_of(address_of(at, "x").replace("nights", "nobodys"))
+    silent = place_of(address_of("127.0.0.1:9", "x"))
+
+    with pytest.raises(CannotWrite, match="cannot be written: "):
+        run(nowhere, 60)
+    with pytest.raises(EnvironmentMissing, match="cannot be read: "):
+        run(silent, 60)
+    result = crashmq("report", silent)
+    assert (result.exit_code, result.stdout) == (4, "")

@@ -1,0 +1,98 @@
+"""A standalone cluster, and spark-submit, come to what processes here come to."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
+cluster = pytest.importorskip("standalone_cluster")
+jvm = pytest.importorskip("crashmq.reports.jvm")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.spark,
+    pytest.mark.xdist_group("spark"),
+]
+SOAK = ("soak", "clean_restart", "--mutant", "R22", "--episodes", "60")
+
+
+@pytest.fixture(scope="module")
+def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with cluster.standalone_cluster(tmp_path_factory.mktemp("cluster")) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def digest(tmp_path_factory: pytest.TempPathFactory) -> object:
+    """What the same episodes come to in processes of this machine."""
+    out = tmp_path_factory.mktemp("here") / "run"
+    return digest_of(ran([*CRASHMQ, *SOAK, "--local", "--out", str(out)]), out)
+
+
+CRASHMQ = (sys.executable, "-m", "crashmq.harness.cli")
+
+
+def ran(
+    command: list[str], environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        env=os.environ | (environment or {}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def digest_of(done: subprocess.CompletedProcess[str], out: Path) -> object:
+    assert done.returncode == 1, done.stdout + done.stderr
+    return json.loads((out / "summary.json").read_text())["digest"]
+
+
+def test_executors_of_a_cluster_come_to_the_same(
+    master: str, digest: object, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    # Somebody's own Python, by another name, as that of a packed environment has.
+    named = tmp_path / "environment" / "bin" / "python"
+    named.parent.mkdir(parents=True)
+    named.write_text(
+        f'#!/bin/sh\necho met >>"{tmp_path}/met"\nexec "{sys.executable}" "$@"\n'
+    )
+    named.chmod(0o755)
+
+    done = ran(
+        [*CRASHMQ, *SOAK, "--master", master, "--out", str(out)],
+        {"PYSPARK_PYTHON": str(named)},
+    )
+
+    assert digest_of(done, out) == digest
+    assert (tmp_path / "met").exists()
+
+
+def test_under_spark_submit_it_comes_to_the_same(
+    master: str, digest: object, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    cli = ran(
+        [sys.executable, "-c", "import crashmq.harness.cli as c; print(c.__file__)"]
+    )
+    settings = ["--master", master, "--conf", "spark.executor.memory=512m"]
+
+    done = ran(
+        [str(submit), *settings, cli.stdout.strip(), *SOAK, "--out", str(out)],
+        {
+            "JAVA_HOME": str(jvm.java_home()),
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        },
+    )
+
+    assert digest_of(done, out) == digest
