@@ -15,9 +15,10 @@ Source: CommitLog#recoverNormally, #recoverAbnormally, ConsumeQueue#recover,
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeAlias
 
 from crashmq.harness.fsck.next_start import (
     cut_by_rocketmq,
@@ -37,6 +38,7 @@ from crashmq.models.laws.judged import Judged, was_cut_here
 _RECOVERED_FILES = 3
 _LIGHT_PREFIX = "%LMQ%"
 _BATCH_DIR = "batchconsumequeue/"
+_Read: TypeAlias = "tuple[int, Record]"
 _GAP_MAX = 1 << 24  # a wider one is a number that was damaged
 
 
@@ -307,67 +309,107 @@ def _lost_by_rocketmq(
         dispatched_from = highest + 1  # the record that begins there is left out
     else:
         dispatched_from = max(0, highest)
-    strangers = _strangers(image.commit_log)
+    log = image.commit_log
+    strangers = _strangers(log)
     lost: dict[QueueKey, int] = {}
     batched = _batched(image)
     for key in {*chain, *beyond}:
         if key[0] in batched:
             continue  # it has units of another kind
         held = [*chain.get(key, ()), *beyond.get(key, ())]
-        units = left.get(key, ())
-        is_gone = _is_gone(units, dispatched_from, cut)
-        if key in strangers or not image.commit_log.between(held):
-            read = [(record.phy_offset, record) for record in held]
-            read += strangers.get(key, [])
-            dispatched = [of for at, of in sorted(read) if dispatched_from <= at < cut]
-            is_gone = _is_not_in(_served(units, dispatched), cut)
-        if gone := image.commit_log.those(held, is_gone):
-            lost[key] = image.commit_log.count(gone)
+        read = [(record.phy_offset, record) for record in held]
+        read += strangers.get(key, [])
+        served = _Served(log, left.get(key, ()))
+        served.dispatch(sorted(read, key=_by_place), dispatched_from, cut)
+        is_gone = _is_not_in(served, cut)
+        if gone := log.those(held, is_gone):
+            lost[key] = log.count(gone)
     return lost
 
 
-def _is_gone(
-    units: tuple[Unit, ...], dispatched_from: int, cut: int
-) -> Callable[[Record], bool]:
-    """Whether a record is served neither by a unit nor once it is dispatched."""
-    served = {(unit.queue_offset, unit.phy_offset, unit.size) for unit in units}
-    appended_from = max(dispatched_from, _max_phy(units))
-
-    def is_gone(record: Record) -> bool:
-        is_listed = _place(record) in served or record.phy_offset >= appended_from
-        return record.phy_offset >= cut or not is_listed
-
-    return is_gone
-
-
-def _is_not_in(served: set[tuple[int, int, int]], cut: int) -> Callable[[Record], bool]:
-    return lambda record: record.phy_offset >= cut or _place(record) not in served
+def _is_not_in(served: _Served, cut: int) -> Callable[[Record], bool]:
+    return lambda record: record.phy_offset >= cut or record not in served
 
 
 def _place(record: Record) -> tuple[int, int, int]:
     return record.queue_offset, record.phy_offset, record.size
 
 
-def _served(
-    units: tuple[Unit, ...], records: Iterable[Record]
-) -> set[tuple[int, int, int]]:
-    """Number, phy_offset and size of a queue's units, once records were dispatched.
+class _Served:
+    """Which of a queue's messages its units list, once records were dispatched.
 
-    One that ends before the newest unit's record, or has a number that is taken, is
-    passed over; any other one gets the next number, whatever its own.
+    Messages that are left out of the image follow each other, in number and in the log,
+    and all have their units or none has one. So of a run those that a unit is left of
+    are its first ones, and those that are dispatched its last ones; a run is decoded
+    only where dispatch begins, or where the units end that a queue has of later ones.
 
     Source: ConsumeQueue#putMessagePositionInfo.
     """
-    served = {(unit.queue_offset, unit.phy_offset, unit.size) for unit in units}
-    end = units[-1].queue_offset + 1 if units else -1
-    newest = _max_phy(units)
-    for record in records:
-        if record.end <= newest or 0 < record.queue_offset < end:
-            continue
-        end = record.queue_offset if end < 0 else end
-        served.add((end, record.phy_offset, record.size))
-        end, newest = end + 1, record.end
-    return served
+
+    def __init__(self, log: LogImage, units: tuple[Unit, ...]) -> None:
+        self._log = log
+        self._places = {(one.queue_offset, one.phy_offset, one.size) for one in units}
+        self._runs: list[tuple[int, int, int]] = []
+        for before, after in pairwise(units):
+            between = after.queue_offset - before.queue_offset - 1
+            ends = before.phy_offset, after.phy_offset
+            if between > 0 and log.runs.get(ends) == between:
+                self._runs.append((*ends, before.queue_offset + 1))
+        self._end = units[-1].queue_offset + 1 if units else -1
+        self._newest = _max_phy(units)
+
+    def __contains__(self, record: Record) -> bool:
+        if _place(record) in self._places:
+            return True
+        number = bisect_right(self._runs, (record.phy_offset,)) - 1
+        if number < 0:
+            return False
+        _, end, first = self._runs[number]
+        return record.phy_offset < end and record.queue_offset >= first
+
+    def dispatch(self, read: Sequence[_Read], start: int, cut: int) -> None:
+        """Dispatch the records in [start, cut), each with the place that it lies at.
+
+        One that ends before the newest unit's record, or has a number that is taken, is
+        passed over; any other one gets the next number, whatever its own.
+        """
+        before: Record | None = None
+        for at, record in read:
+            if before is not None and at < cut:
+                self._dispatch_between(before, record, start)
+            if start <= at < cut:
+                self._take(record)
+            before = record
+        self._runs.sort()
+
+    def _dispatch_between(self, before: Record, after: Record, start: int) -> None:
+        """Dispatch what is left out between two records, if anything is."""
+        count = self._log.runs.get((before.phy_offset, after.phy_offset), 0)
+        if not count or after.phy_offset < start or after.end <= self._newest:
+            return
+        if before.phy_offset < start or before.end < self._newest:
+            for record in self._log.left_out_between(before, after):
+                if record.phy_offset >= start:
+                    self._take(record)
+            return
+        first = before.queue_offset + 1
+        number = max(first, self._end)
+        if number < after.queue_offset:
+            if number == self._end:
+                self._runs.append((before.phy_offset, after.phy_offset, number))
+            self._end += after.queue_offset - number
+            self._newest = after.phy_offset
+
+    def _take(self, record: Record) -> None:
+        if record.end <= self._newest or 0 < record.queue_offset < self._end:
+            return
+        self._end = record.queue_offset if self._end < 0 else self._end
+        self._places.add((self._end, record.phy_offset, record.size))
+        self._end, self._newest = self._end + 1, record.end
+
+
+def _by_place(read: _Read) -> int:
+    return read[0]
 
 
 def _strangers(log: LogImage) -> dict[QueueKey, list[tuple[int, Record]]]:

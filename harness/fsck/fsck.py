@@ -46,7 +46,7 @@ from crashmq.harness.fsck.notes import notes_on
 from crashmq.harness.fsck.places import Places
 from crashmq.harness.fsck.releases import Release
 from crashmq.harness.fsck.store_files import Found, NotAStore, find_files, without_index
-from crashmq.harness.fsck.survey import Manner, log_size, survey
+from crashmq.harness.fsck.survey import Manner, survey
 from crashmq.models.files.left_out import NOTHING, LeftOut
 from crashmq.models.files.presumed import Presumption, presumed
 from crashmq.models.files.store_image import Bytes, StoreImage
@@ -177,9 +177,6 @@ def fsck(
         found = without_index(found)
     left_out = survey(found, tell, manner)
     report = _report(str(root), found, known, release, tell, left_out)
-    is_sure = left_out is NOTHING or report.verdict == "CLEAN"
-    if not is_sure and log_size(found) < manner.whole_size:
-        report = _report(str(root), found, known, release, tell)
     if not manner.with_index:
         report = replace(report, notes=("index: not judged.", *report.notes))
     return report

@@ -60,6 +60,7 @@ _HEAD: Final = np.dtype(
 )
 _UNIT: Final = np.dtype([("phy", ">i8"), ("size", ">i4"), ("code", ">i8")])
 assert (_HEAD.itemsize, _UNIT.itemsize) == (88, UNIT_SIZE)
+_INNER_BATCH: Final = 0x80
 _NOT_INDEXED: Final = 0x84
 _ENDS_HALF: Final = 0x8
 _IPV6: Final = 0x30
@@ -272,7 +273,7 @@ class _Window:
         self._heads: NDArray[Any] = rows.view(_HEAD).reshape(-1)
         self._topics: list[bytes] = []
         self._codes = np.zeros(len(places), np.int64)
-        self._differs = np.zeros(len(places), bool)
+        self._differs = self._heads["sys_flag"] & _INNER_BATCH != 0
 
     def release(self) -> None:
         """Let the mapping go, which may be closed only then."""
@@ -379,7 +380,7 @@ class _Window:
             self._heads["stored"][number] = record.store_timestamp
             self._heads["store_host"][number] = crc32(record.store_host)
         odd = is_odd(record) or is_odd_to_rocketmq(record)
-        self._differs[number] = odd or MULTI_QUEUE_OFFSET in record.properties_raw
+        self._differs[number] |= odd or MULTI_QUEUE_OFFSET in record.properties_raw
         return True
 
     def leave_out(self, whole: int, found: SplitScan, queues: QueueFiles) -> None:
@@ -515,6 +516,10 @@ def _states_of(
     agrees &= units["code"] == codes
     is_zero = (units["phy"] == 0) & (units["size"] == 0) & (units["code"] == 0)
     state = np.where(agrees, _AGREES, np.where(is_zero, _ABSENT, _DIFFERS))
+    for (base, size, _), (later, _, _) in pairwise(files):
+        if later < base + size:  # two files have these
+            ends = np.array([later, base + size]) // UNIT_SIZE
+            state[(numbers >= ends[0]) & (numbers < ends[1])] = _DIFFERS
     return state.astype(np.int8)
 
 

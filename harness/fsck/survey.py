@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 SPLIT_SIZE: Final = 128 << 20
 SMALL_SIZE: Final = 32 << 20
-WHOLE_SIZE: Final = 1 << 30
 Read: TypeAlias = "Callable[[Split], SplitScan]"
 Runner: TypeAlias = "Callable[[Read, list[Split]], Iterable[SplitScan]]"
 
@@ -43,15 +42,12 @@ class Manner:
     Attributes:
         runner: reads the splits of a large log, and gives them in order.
         small_size: of a smaller log every record is shown to the laws.
-        whole_size: so it is of a smaller log than that, too, if anything is wrong: what
-            a start loses is foretold for certain only if nothing is left out.
         split_size: of a log file, in bytes.
         with_index: the index is judged; then its messages are all shown to the laws.
     """
 
     runner: Runner = here
     small_size: int = SMALL_SIZE
-    whole_size: int = WHOLE_SIZE
     split_size: int = SPLIT_SIZE
     with_index: bool = True
 
@@ -65,12 +61,6 @@ def by_processes(workers: int) -> Runner:
             yield from pool.map(read, splits)
 
     return run
-
-
-def log_size(found: Found) -> int:
-    """The bytes of the log's files."""
-    logs = [data for path, data in found.files.items() if place_of(path).kind == "log"]
-    return sum(map(len, logs))
 
 
 def survey(found: Found, tell: Tell, manner: Manner) -> LeftOut:

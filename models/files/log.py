@@ -188,12 +188,13 @@ class LogImage:
             before = records[max(0, number - 1)]
             is_run = (before.phy_offset, record.phy_offset) in self.runs
             if is_run and holds(before) != holds(record):
-                found.extend(filter(holds, self._left_out_between(before, record)))
+                found.extend(filter(holds, self.left_out_between(before, record)))
             if holds(record):
                 found.append(record)
         return found
 
-    def _left_out_between(self, before: Record, after: Record) -> Iterator[Record]:
+    def left_out_between(self, before: Record, after: Record) -> Iterator[Record]:
+        """The records of a queue that are left out between two of it."""
         file = next(f for f in reversed(self.files) if f.base <= before.phy_offset)
         position = before.end - file.base
         while position + file.base < after.phy_offset:

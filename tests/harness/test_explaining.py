@@ -194,7 +194,9 @@ def test_a_case_needs_no_more_than_what_is_done(tmp_path: Path) -> None:
     path.write_text(json.dumps({"format": 1, "scenario": "clean_restart", "ops": ops}))
 
     assert CaseFile.load(path).program.ops == (PutMessage("T0", 0, 16), Restart())
-    assert crashmq("replay", path).exit_code == 0
+    told = crashmq("replay", path)
+    assert told.exit_code == 0
+    assert f"PASSED: no law is violated.\n  next  crashmq explore {path}" in told.stdout
 
 
 def test_every_op_that_is_drawn_has_a_short_form() -> None:
@@ -208,7 +210,10 @@ def test_every_op_that_is_drawn_has_a_short_form() -> None:
     [
         ("__import__('os').system('true')", "is no value of an op"),
         ("Exec('true')", "unknown op 'Exec'"),
-        ("Restart(1, 2, 3)", "takes"),
+        ("Restart(1, 2, 3)", "Restart is given 3 values, and it has"),
+        ("PutMessage('T0', 0)", "PutMessage lacks body_size."),
+        ("PutMessage('T0', 0, 16, colour=1)", "PutMessage has no field 'colour'; it"),
+        ("PutMessage('T0', 0, 16, topic='T1')", "PutMessage is given topic twice."),
         ("PutMessage(**{'a': 1})", "by its name"),
         ("PutMessage('T0', 0, open('x'))", "unknown op 'open'"),
         ("Restart(", "is no call of an op"),

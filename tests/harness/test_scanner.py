@@ -15,12 +15,14 @@ from crashmq.harness.fsck import scanner
 from crashmq.harness.fsck.fsck import FsckReport, fsck
 from crashmq.harness.fsck.places import Places
 from crashmq.harness.fsck.recognise import NotAStore
+from crashmq.harness.fsck.releases import Release
 from crashmq.harness.fsck.store_files import find_files
 from crashmq.harness.fsck.survey import Manner, by_processes, survey
 from crashmq.models.files.left_out import LeftOut
 
 WHOLE = Manner(small_size=1 << 60, with_index=False)
 IN_SPLITS = Manner(small_size=0, split_size=100_000, with_index=False)
+RELEASES: tuple[Release, ...] = ("4.9", "5.1", "5.4")
 EVERY_NTH = 41
 """Of the damages of each store; the slow test takes all."""
 
@@ -152,3 +154,24 @@ def test_workers_and_a_master_exclude_each_other(tmp_path: Path) -> None:
     asked = ["fsck", str(root), "--workers", "2", "--master", "local[2]"]
 
     assert CliRunner().invoke(main, asked).exit_code == 2
+
+
+@pytest.mark.parametrize("kept", [0, 1, 40, 149, 250])
+@pytest.mark.parametrize("ends", ["clean", "killed"])
+def test_what_a_start_loses_is_foretold_of_runs_that_are_left_out(
+    ends: str, kept: int, tmp_path: Path
+) -> None:
+    """Of one queue units are gone from a number on, of another one all."""
+    root = golden(ends).unpack(tmp_path / "store")
+    for path in sorted((root / "consumequeue/audit-log/0").iterdir()):
+        data = path.read_bytes()
+        start = max(0, kept * 20 - int(path.name))
+        path.write_bytes(data[:start].ljust(len(data), b"\0"))
+    other = sorted((root / "consumequeue/orders/1").iterdir())
+    other[0].write_bytes(bytes(other[0].stat().st_size))
+    for release in RELEASES:
+        whole = fsck(root, release=release, manner=WHOLE)
+        split = fsck(root, release=release, manner=IN_SPLITS)
+
+        assert split == whole
+        assert whole.counts.lost_by_rocketmq or ends == "killed"
