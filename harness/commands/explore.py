@@ -37,9 +37,8 @@ from crashmq.harness.explore.campaign import (
     on_profile,
     run_jobs,
 )
-from crashmq.harness.explore.closing import CLASSES_MAX, to_close
 from crashmq.harness.explore.finding import Small, made_small
-from crashmq.harness.explore.limits import WHOLE, Limits
+from crashmq.harness.explore.limits import CLASSES_MAX, WHOLE, Limits
 from crashmq.harness.explore.summary import (
     certificate_lines,
     exit_code_of,
@@ -169,10 +168,6 @@ def _crash_all(asked: Asked, disks: tuple[str, ...]) -> int:
     else:
         (name,) = scenarios_named((target or "",))
         histories = _histories(name, asked.seed, ops, drawn, disks, bug)
-        if asked.close:
-            histories = (
-                replace(job, program=to_close(job.program)) for job in histories
-            )
         jobs = islice(histories, asked.histories)
     started = time.monotonic()
     result = _explored(jobs, count, asked.budget, started)

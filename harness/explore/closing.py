@@ -15,7 +15,6 @@ from crashmq.harness.failures.simplify import in_every_part
 from crashmq.models.ops import Event, PutBatch, PutMessage
 from crashmq.models.program import Program
 
-CLASSES_MAX = 4096  # of one crash point
 BODY_SIZE_MAX = 768
 READ_WINDOW = 256
 

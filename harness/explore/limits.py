@@ -42,6 +42,9 @@ class Limits:
 WHOLE = Limits(exact_max_nested=4096, nested_max=0, states_max=0)
 """For one program, or a small world: as much as can be closed."""
 
+CLASSES_MAX = 4096
+"""To close crash points: ``Limits.classes_max``."""
+
 HEADS = (4, 8, 20, 48)
 GRID = 64
 
