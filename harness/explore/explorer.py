@@ -10,19 +10,19 @@ themselves, with crash points of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from crashmq.harness.disk.hashing import mixed
-from crashmq.harness.disk.read_tracking import Read
 from crashmq.harness.disk.sim_disk import DiskSnapshot, SimDisk
 from crashmq.harness.explore.certificate import Certificate
 from crashmq.harness.explore.crash_point import CrashPoint, History
 from crashmq.harness.explore.crash_states import CrashStates, State, Vector
 from crashmq.harness.explore.judged_crash import JudgedCrash, JudgedCrashes
 from crashmq.harness.explore.limits import HEADS, Limits, cuts_of
+from crashmq.harness.explore.read_log import Reads
 from crashmq.harness.explore.recovery import Breach, Outcome, Recoveries, Remnant
 from crashmq.harness.explore.state_key import StateKey, StateKeys
 from crashmq.models.laws.registry import LawViolated
@@ -209,7 +209,7 @@ class Explorer:
         None if there are too many classes, or a start says not what it reads.
         """
 
-        def decide(state: State) -> Sequence[Read] | None:
+        def decide(state: State) -> Reads | None:
             left = _lost_power(spread, state, cut)
             self._decide(moment, one, left, depth)
             return self._recoveries.reads_of(moment, one, left.remnant)

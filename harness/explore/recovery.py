@@ -11,19 +11,18 @@ put, services until idle, everything read back, a shutdown.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from crashmq.engine.host.probe import recording
-from crashmq.harness.disk.read_tracking import Read
 from crashmq.harness.disk.sim_disk import DiskSnapshot, SimDisk
 from crashmq.harness.episodes.episode import Episode
 from crashmq.harness.explore.certificate import Certificate
 from crashmq.harness.explore.crash_point import CrashPoint, Watcher
 from crashmq.harness.explore.judged_crash import JudgedCrash
 from crashmq.harness.explore.judges import Judges
-from crashmq.harness.explore.read_log import ReadLog
+from crashmq.harness.explore.read_log import ReadLog, Reads
 from crashmq.harness.explore.state_key import NEVER_READ, StateKey, StateKeys
 from crashmq.harness.judging.judge import Judge
 from crashmq.harness.subjects.interpreter import interpreter_of
@@ -131,7 +130,7 @@ class Recoveries:
 
     def reads_of(
         self, moment: CrashPoint, fall: JudgedCrash, remnant: Remnant
-    ) -> Sequence[Read] | None:
+    ) -> Reads | None:
         """What the start on a state reads; None unless a start that reads so was run.
 
         Empty if none is run on any state of this crash.
