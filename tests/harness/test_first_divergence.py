@@ -107,6 +107,7 @@ def test_of_a_program_without_end_the_first_part_is_noted(
     assert sys.getprofile() is None
 
 
+@pytest.mark.slow
 def test_a_kill_is_signed_with_its_parting() -> None:
     row = examine(Hunt(CANARY, 0, 60.0))
 
