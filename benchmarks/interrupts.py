@@ -2,11 +2,11 @@
 
     python benchmarks/interrupts.py [--moments N] [--seed S] [--only NAME...]
 
-Each command is run once to its end, which says how long it takes; then again for each
-moment, and interrupted there as a terminal does it: the whole group of processes gets
-the signal. A moment lies between the first line that Python runs for us and the end, so
-imports, forks, searches, shrinking and what is said at the end are all met. A command
-that was over by then is run again with another moment.
+Each command is run once to its end, or for twelve seconds, which says how long it
+takes; then again for each moment, and interrupted there as a terminal does it: the
+whole group of processes gets the signal. A moment lies between the first line that
+Python runs for us and the end, so imports, forks, searches, shrinking and what is said
+at the end are all met. A command that was over by then is run again with another one.
 
 What must hold: exit code 130, no traceback, the end within two seconds (``--within``)
 of the signal, and no process left behind. Exit code 1 if one of them does not.
@@ -210,12 +210,14 @@ def main() -> None:
         for number in range(asked.moments):
             name = asked.only[number % len(asked.only)]
             if name not in lasts:
-                lasts[name] = min(run(place, COMMANDS[name]).seconds, LONGEST_S)
+                whole = run(place, COMMANDS[name], LONGEST_S)
+                lasts[name] = whole.seconds if whole.was_over else LONGEST_S
             end = None
             while end is None or end.was_over:
                 moment = chance.uniform(0.0, lasts[name])
                 end = run(place, COMMANDS[name], moment)
             ends.setdefault(name, []).append(end)
+            print(f"{number + 1} of {asked.moments}", end="\r", file=sys.stderr)
             if said := wrong_with(end, asked.within):
                 wrong += 1
                 print(f"WRONG  {name}, after {moment:.3f} s: {said}", flush=True)
