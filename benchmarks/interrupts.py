@@ -2,11 +2,11 @@
 
     python benchmarks/interrupts.py [--moments N] [--seed S] [--only NAME...]
 
-Each command is run once to its end, which says how long it takes; then again for each
-moment, and interrupted there as a terminal does it: the whole group of processes gets
-the signal. A moment lies between the first line that Python runs for us and the end, so
-imports, forks, searches, shrinking and what is said at the end are all met. A command
-that was over by then is run again with another moment.
+Each command is run once to its end, or for twelve seconds, which says how long it
+takes; then again for each moment, and interrupted there as a terminal does it: the
+whole group of processes gets the signal. A moment lies between the first line that
+Python runs for us and the end, so imports, forks, searches, shrinking and what is said
+at the end are all met. A command that was over by then is run again with another one.
 
 What must hold: exit code 130, no traceback, the end within two seconds (``--within``)
 of the signal, and no process left behind. Exit code 1 if one of them does not.
@@ -118,12 +118,12 @@ def run(place: Place, typed: str, after_s: float | None = None) -> End:
     """Run a command; interrupt it so long after Python has begun with it."""
     read, write = os.pipe()
     program = PROGRAM.format(ready=write)
-    with tempfile.TemporaryFile("w+") as said:
+    with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile() as told:
         running = subprocess.Popen(
             [sys.executable, "-c", program, *place.words(typed)],
             cwd=place.root,
             env={**os.environ, "PYTHONPATH": str(ROOT / ".ci" / "checkout")},
-            stdout=subprocess.DEVNULL,
+            stdout=told,
             stderr=said,
             pass_fds=[write],
             start_new_session=True,
@@ -132,16 +132,20 @@ def run(place: Place, typed: str, after_s: float | None = None) -> End:
         os.close(write)
         os.read(read, 1)
         os.close(read)
-        began, was_over = time.monotonic(), True
+        began, was_over, told_then = time.monotonic(), True, 0
         if after_s is not None:
             try:
                 running.wait(after_s)
             except subprocess.TimeoutExpired:
                 was_over, began = False, time.monotonic()
+                told_then = os.fstat(told.fileno()).st_size
                 os.killpg(running.pid, signal.SIGINT)
         running.wait(PATIENT_S)
         seconds = time.monotonic() - began
         said.seek(0)
+        # All was told and Python was ending: there was nothing left to interrupt.
+        is_all = 0 < told_then == os.fstat(told.fileno()).st_size
+        was_over = was_over or (is_all and running.returncode != 130)
         return End(
             running.returncode, said.read(), seconds, was_over, is_left(running.pid)
         )
@@ -153,16 +157,28 @@ def heed_interrupts() -> None:
 
 
 def is_left(group: int) -> bool:
-    """Whether a process of a group still lives half a second after its first one."""
-    for _ in range(10):
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
+    """Whether a process of a group still lives a while after its first one."""
+    for _ in range(40):
+        if not any(is_alive(Path("/proc", str(one)), group) for one in processes()):
             return False
         time.sleep(0.05)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
     return True
+
+
+def processes() -> list[int]:
+    """The processes of this machine, by number."""
+    return [int(one.name) for one in Path("/proc").iterdir() if one.name.isdigit()]
+
+
+def is_alive(process: Path, group: int) -> bool:
+    """Whether a process of a group runs; one that waits to be buried does not."""
+    try:
+        state, _, of = (process / "stat").read_text().rpartition(")")[2].split()[:3]
+    except OSError:
+        return False
+    return int(of) == group and state not in "ZX"
 
 
 def wrong_with(end: End, within_s: float) -> str:
@@ -194,12 +210,14 @@ def main() -> None:
         for number in range(asked.moments):
             name = asked.only[number % len(asked.only)]
             if name not in lasts:
-                lasts[name] = min(run(place, COMMANDS[name]).seconds, LONGEST_S)
+                whole = run(place, COMMANDS[name], LONGEST_S)
+                lasts[name] = whole.seconds if whole.was_over else LONGEST_S
             end = None
             while end is None or end.was_over:
                 moment = chance.uniform(0.0, lasts[name])
                 end = run(place, COMMANDS[name], moment)
             ends.setdefault(name, []).append(end)
+            print(f"{number + 1} of {asked.moments}", end="\r", file=sys.stderr)
             if said := wrong_with(end, asked.within):
                 wrong += 1
                 print(f"WRONG  {name}, after {moment:.3f} s: {said}", flush=True)

@@ -181,6 +181,8 @@ def main() -> int:
         killer.others(SPARK, "workers of Spark", half, workers_of_spark)
         before_the_end = committed_in(killer.out)
         killer.to_its_end()
+        if set(killer.codes) - {0, 1, -signal.SIGKILL}:
+            print((place / "killed" / "said").read_text("utf-8", "replace")[-2000:])
         print(f"{dict(killer.kills)}; exit codes {dict(killer.codes)}", flush=True)
         print(
             f"{before_the_end} of {committed_in(killer.out)} shards before the last "

@@ -34,6 +34,7 @@ _COMMANDS = {
     "soak": "Run many seeded episodes and write a report; go on with one.",
     "report": "Render the report of a soak again.",
     "nights": "Tell several soaks side by side: what is new, known, resolved.",
+    "compact": "Join the small files of a soak to few large ones.",
     "sql": "Answer a SELECT on the rows and sums of a soak.",
     "replay": "Run a case file and tell it as a timeline.",
     "shrink": "Find the smallest program that breaks the same law.",
@@ -52,7 +53,7 @@ _COMMANDS = {
 }
 
 
-_JUDGE_NOTHING = ("report", "nights", "sql", "list", "doctor")
+_JUDGE_NOTHING = ("report", "nights", "compact", "sql", "list", "doctor")
 
 
 class _Commands(click.Group):

@@ -311,12 +311,16 @@ class PullReceived:
 
 @dataclass(frozen=True, slots=True)
 class Consumed:
-    """A consumer was given a message, and said how that went."""
+    """A consumer was given a message, and said how that went.
+
+    ``tries``: so often was it tried before, as its listener was told.
+    """
 
     queue: OneQueue
     queue_offset: int
     record: bytes
     status: ConsumeStatus
+    tries: int = 0
 
 
 @dataclass(frozen=True, slots=True)

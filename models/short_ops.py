@@ -79,7 +79,9 @@ def _made(node: ast.expr, where: str) -> Any:
                 known = ", ".join(sorted(_CLASSES))
                 raise BadProgram(f"{where}: unknown op {shown(name)}; known: {known}.")
             values = [_made(one, where) for one in given]
-            return cls(*values, **_by_name(named, where))
+            by_name = _by_name(named, where)
+            _check_fields(cls, len(values), by_name, where)
+            return cls(*values, **by_name)
         case ast.Tuple(items) | ast.List(items):
             return tuple([_made(one, where) for one in items])
         case ast.UnaryOp(ast.USub(), ast.Constant(int() as number)):
@@ -87,6 +89,31 @@ def _made(node: ast.expr, where: str) -> Any:
         case ast.Constant(int() | str() as value):
             return value
     raise BadProgram(f"{where}: {shown(ast.unparse(node))} is no value of an op.")
+
+
+def _check_fields(cls: type, given: int, named: dict[str, Any], where: str) -> None:
+    """See that each field that has no default has a value, and none has two."""
+    known = {field.name: field for field in fields(cls)}
+    if given > len(known):
+        told = f"{given} values, and it has {len(known)} fields"
+        raise BadProgram(
+            f"{where}: {cls.__name__} is given {told}: {', '.join(known)}."
+        )
+    first = list(known)[:given]
+    for name in named:
+        if name not in known:
+            told = f"no field {shown(name)}; it has {', '.join(known)}"
+            raise BadProgram(f"{where}: {cls.__name__} has {told}.")
+        if name in first:
+            raise BadProgram(f"{where}: {cls.__name__} is given {name} twice.")
+    missing = [
+        name
+        for name, field in known.items()
+        if name not in {*first, *named}
+        and field.default is field.default_factory is MISSING
+    ]
+    if missing:
+        raise BadProgram(f"{where}: {cls.__name__} lacks {', '.join(missing)}.")
 
 
 def _by_name(named: list[ast.keyword], where: str) -> dict[str, Any]:

@@ -101,10 +101,18 @@ def manifests(out: Place) -> Iterator[tuple[Place, pa.Table]]:
         for path in row_files(out):
             yield path, manifest_from_rows(run["run_id"], path)
         return
-    schema = arrow_schema(ShardRecord)
     for shard in committed(out):
-        path = out / MANIFESTS_DIR / name_of(shard)
-        yield out / EPISODES_DIR / name_of(shard), table_at(path, schema)
+        yield out / EPISODES_DIR / name_of(shard), manifest_at(out, shard)
+
+
+def manifest_at(out: Place, shard: Shard) -> pa.Table:
+    """The manifest of a shard.
+
+    Raises:
+        NotARun: it cannot be read.
+    """
+    path = out / MANIFESTS_DIR / name_of(shard)
+    return table_at(path, arrow_schema(ShardRecord))
 
 
 def row_files(out: Place) -> list[Place]:

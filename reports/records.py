@@ -133,6 +133,15 @@ class Shard:
         return self.first_episode <= other.first_episode and other.end <= self.end
 
 
+def is_bound(episode: int) -> bool:
+    """Whether a shard of any run that is longer begins with this episode."""
+    return episode == 0 or episode % _size_at(episode - 1) == 0
+
+
+def _size_at(episode: int) -> int:
+    return next((size for below, size in _SIZES if episode < below), _SIZE_MAX)
+
+
 def shards_of(episodes: int) -> Iterator[Shard]:
     """The shards of a run of so many episodes, in order.
 
@@ -141,7 +150,7 @@ def shards_of(episodes: int) -> Iterator[Shard]:
     """
     first = 0
     while first < episodes:
-        size = next((size for below, size in _SIZES if first < below), _SIZE_MAX)
+        size = _size_at(first)
         yield Shard(first, min(size, episodes - first))
         first += size
 

@@ -76,14 +76,19 @@ def name_of(shard: Shard) -> str:
     return f"{shard.first_episode:010d}-{shard.end:010d}.parquet"
 
 
+def shard_named(name: str) -> Shard | None:
+    """What a file of this name is of; None if it is no shard's."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        return None
+    first, end = map(int, found.groups())
+    return Shard(first, end - first) if first < end else None
+
+
 def committed(out: Place) -> list[Shard]:
     """What a run has, in order; none of it twice."""
-    directory = out / MANIFESTS_DIR
-    names = [path.name for path in directory.iterdir()] if directory.is_dir() else []
-    bounds = [
-        map(int, found.groups()) for found in map(_NAME.fullmatch, names) if found
-    ]
-    there = [Shard(first, end - first) for first, end in bounds if first < end]
+    names = (path.name for path in listed(out / MANIFESTS_DIR))
+    there = [shard for shard in map(shard_named, names) if shard is not None]
     kept: list[Shard] = []
     for shard in sorted(there, key=lambda one: (one.first_episode, -one.end)):
         if not kept or kept[-1].end <= shard.first_episode:

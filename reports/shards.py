@@ -9,9 +9,10 @@ and no JVM.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,7 @@ def hand_over(staged: Path, shard: Shard, out: Remote) -> None:
         file.unlink()
 
 
-def write_groups(path: Place, groups: Sequence[pa.Table]) -> None:
+def write_groups(path: Place, groups: Iterable[pa.Table]) -> None:
     """Write tables as a file of Parquet, a row group each; whole and durable.
 
     Raises:
@@ -125,7 +126,9 @@ def write_groups(path: Place, groups: Sequence[pa.Table]) -> None:
         ) from None
 
 
-def _write_parquet(where: Any, groups: Sequence[pa.Table]) -> None:
-    with pq.ParquetWriter(where, groups[0].schema, compression="zstd") as writer:
-        for table in groups:
+def _write_parquet(where: Any, groups: Iterable[pa.Table]) -> None:
+    waiting = iter(groups)
+    first = next(waiting)
+    with pq.ParquetWriter(where, first.schema, compression="zstd") as writer:
+        for table in chain([first], waiting):
             writer.write_table(table)

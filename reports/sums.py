@@ -8,7 +8,7 @@ comes of it is of the same class again. No episode becomes a Python object here.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from itertools import islice
 from typing import Any, get_args, get_origin, get_type_hints
@@ -49,7 +49,23 @@ def manifest_of(run_id: str, shard: Shard, episodes: pa.Table) -> pa.Table:
         "failed": [pc.sum(pc.not_equal(episodes["outcome"], PASSED)).as_py() or 0],
         "digest": [added_up(_digests(episodes))],
     }
-    for name, table in _sums_of(episodes).items():
+    return _manifest(values, _sums_of(episodes))
+
+
+def manifest_of_sums(shard: Shard, manifests: Sequence[pa.Table]) -> pa.Table:
+    """The manifest of a shard that others make up, from theirs."""
+    values: dict[str, Any] = {
+        "run_id": manifests[0]["run_id"].to_pylist(),
+        "first_episode": [shard.first_episode],
+        "episodes": [shard.episodes],
+        "failed": [sum(pc.sum(each["failed"]).as_py() for each in manifests)],
+        "digest": [added_up(d for m in manifests for d in m["digest"].to_pylist())],
+    }
+    return _manifest(values, summed(manifests))
+
+
+def _manifest(values: dict[str, Any], sums: Mapping[str, pa.Table]) -> pa.Table:
+    for name, table in sums.items():
         members = list(arrow_schema(SUMS[name]))
         flat = [table[each.name].combine_chunks() for each in members]
         structs = pa.StructArray.from_arrays(flat, fields=members)

@@ -188,6 +188,7 @@ def test_every_package_is_looked_at() -> None:
     assert {name_of(path).partition("/")[0] for path in MODULES} == set(OURS)
 
 
+@cache
 def too_large(path: Path) -> dict[str, int]:
     """What of a module is over the bounds: ``Judge attributes``, and how many."""
     found = {

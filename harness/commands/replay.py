@@ -246,8 +246,12 @@ def _write_files(files: Mapping[str, bytes], directory: Path) -> None:
 
 def _compared(case: CaseFile, result: EpisodeResult, typed: _Typed, mutant: str) -> str:
     """How the run compares with the recorded one, and what to type next."""
+    given = printable(str(typed.file))
+    if result.outcome is Outcome.PASSED and not case.violated and not case.message:
+        more = f"\n  next  crashmq explore {given}" if not mutant else ""
+        return f"PASSED: no law is violated.{more}"
     if result.outcome is Outcome.PASSED and not case.violated:
-        was = "\n    ".join(case.message.split("\n")) or "nothing"
+        was = "\n    ".join(case.message.split("\n"))
         return f"FIXED: no law is violated; recorded was: {was}"
     if result.outcome is Outcome.PASSED:
         under = f" with planted bug {mutant}" if mutant else ""
@@ -268,7 +272,6 @@ def _compared(case: CaseFile, result: EpisodeResult, typed: _Typed, mutant: str)
         same = "no digest was recorded"
     elif result.digest != case.digest:
         same = "the digest is another one: the code has changed since"
-    given = printable(str(typed.file))
     following = [f"crashmq replay {given} --dump DIR", explain][bool(typed.dump) :]
     commands = "\n        ".join(following)
     return f"SAME: {case.violated} is violated as recorded; {same}.\n  next  {commands}"

@@ -219,6 +219,8 @@ def _decode(data: bytes, path: Path) -> dict[str, Any]:
         ) from None
     if not isinstance(given, dict):
         raise _bad(path, "$", f"expected an object, got {type(given).__name__}")
+    if "format" not in given:
+        raise _bad(path, "$.format", f'is missing; say {{"format": {FORMAT}, ...}}')
     if given.get("format") != FORMAT or type(given.get("format")) is not int:
         raise BadCaseFile(
             f"{path}: $.format is {shown(given.get('format'))}, and this crashmq reads "

@@ -6,6 +6,7 @@ from crashmq.harness.judging.asking import Breaches, asked
 from crashmq.models.history import PutAsked
 from crashmq.models.knowledge.moments_of_consumers import (
     GroupConfigsSeen,
+    MessageConsumed,
     MessageSentBack,
     TopicsNeeded,
 )
@@ -15,6 +16,7 @@ from crashmq.models.laws.giving_back import (
     given_back_as_of_its_topic,
     given_back_for_its_tries,
     given_back_where_somebody_looks,
+    tried_again_in_its_time,
 )
 from crashmq.models.laws.group_topics import (
     a_group_is_as_it_was_configured,
@@ -64,6 +66,16 @@ def _ask_rty_2(at: MessageSentBack) -> Breaches:
 @asked(given_back_for_its_tries, on=MessageSentBack)
 def _ask_rty_3(at: MessageSentBack) -> Breaches:
     return given_back_for_its_tries.judge(_given(at), at.copies)
+
+
+@asked(
+    tried_again_in_its_time, on=MessageConsumed, where=lambda at: at.failed is not None
+)
+def _ask_rty_4(at: MessageConsumed) -> Breaches:
+    assert at.failed is not None, at
+    return tried_again_in_its_time.judge(
+        at.consumed, at.failed, at.at_ms, is_orderly=at.is_orderly
+    )
 
 
 def _puts_of(at: TopicsNeeded) -> frozenset[str]:

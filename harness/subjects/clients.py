@@ -202,7 +202,13 @@ class _Client:
         self.check()
         where, status = self.queue_of_mine(queue), self._status
         self._clients.note(
-            Consumed(where, message.queue_offset, message.record, status)
+            Consumed(
+                where,
+                message.queue_offset,
+                message.record,
+                status,
+                message.reconsume_times,
+            )
         )
         return status
 

@@ -35,6 +35,19 @@ _ANY_QUEUE: Final = ("", -1)
 _NO_LIFE: Final = -1
 
 
+class Failed(NamedTuple):
+    """A message that a consumer could not work off and has kept.
+
+    Attributes:
+        at_ms: when it was given the message.
+        tries: so often was it tried before that.
+    """
+
+    unique_key: str
+    at_ms: int
+    tries: int
+
+
 class Share(NamedTuple):
     """What a consumer has done with a queue since it was given it.
 
@@ -49,6 +62,7 @@ class Share(NamedTuple):
             been deleted since.
         wanted: what its newest pull asks for; None: nobody knows.
         begun: where it began, as far as that is known.
+        failed: what it will try again by itself.
     """
 
     asked: int
@@ -59,6 +73,7 @@ class Share(NamedTuple):
     life: int = 0
     wanted: Asked | None = EVERYTHING
     begun: int = _NOWHERE
+    failed: tuple[Failed, ...] = ()
 
     @property
     def was_moved(self) -> bool:
@@ -89,12 +104,25 @@ class Share(NamedTuple):
             newest=_NO_MESSAGE,
             waiting=pulled,
             begun=_NOWHERE,
+            failed=(),
         )
 
     def consumes(self, unique_key: str) -> Share:
         """The share once a message is worked off."""
         gone = frozenset({unique_key})
-        return self._replace(waiting=self.waiting - gone, worked=self.worked | gone)
+        return self._replace(
+            waiting=self.waiting - gone,
+            worked=self.worked | gone,
+            failed=self.without_failed(unique_key),
+        )
+
+    def failed_before(self, unique_key: str) -> Failed | None:
+        """How a message failed that is kept; None if it did not."""
+        return next((one for one in self.failed if one.unique_key == unique_key), None)
+
+    def without_failed(self, unique_key: str) -> tuple[Failed, ...]:
+        """What is kept besides a message."""
+        return tuple([one for one in self.failed if one.unique_key != unique_key])
 
 
 class Taken(NamedTuple):
@@ -172,6 +200,11 @@ class Consumption(Forked):
                     shares[queue] = shares[queue]._replace(life=_NO_LIFE)
             if queue in self.taken:
                 self.taken[queue] = self.taken[queue]._replace(life=_NO_LIFE)
+
+    def forget_failed(self) -> None:
+        """Take note that nobody knows any more when what failed is tried again."""
+        for queue, share in self.shares.items():
+            self.shares[queue] = share._replace(failed=())
 
     def began(self, op: StartConsumer) -> None:
         """Take note that a consumer has started."""

@@ -11,7 +11,7 @@ from crashmq.models.files.config_tables import TableTurn
 from crashmq.models.files.offsets import OffsetKey
 from crashmq.models.files.record import Record
 from crashmq.models.history import Consumed, OneQueue, PullReceived
-from crashmq.models.knowledge.consumption import Share
+from crashmq.models.knowledge.consumption import Failed, Share
 from crashmq.models.knowledge.group_configs import GroupConfig
 from crashmq.models.knowledge.locks import Lock
 from crashmq.models.knowledge.moments import Moment
@@ -89,6 +89,8 @@ class MessageConsumed(Moment):
         is_orderly: it asked for the messages of each queue in their order.
         lock_ms: how long ago it was told that it has the queue's lock; None: it has
             none, or needs none.
+        at_ms: when.
+        failed: how it failed before and was kept; None: it did not, or nobody knows.
     """
 
     consumed: Consumed
@@ -97,6 +99,8 @@ class MessageConsumed(Moment):
     passed: Sequence[Appended]
     is_orderly: bool
     lock_ms: int | None
+    at_ms: int
+    failed: Failed | None
 
 
 @dataclass(slots=True)

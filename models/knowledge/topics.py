@@ -57,16 +57,17 @@ class Topics(Forked):
 
     def must_know(self, topic: str) -> bool:
         """Whether the broker cannot answer that there is no such topic."""
-        return topic.startswith(LIGHT) or topic in self.sure
+        return _is_light(topic) or topic in self.sure
 
     def may_know(self, topic: str) -> bool:
         """Whether the broker may answer anything else."""
-        return topic.startswith(_OURS) or topic in self.possible
+        is_made = topic.startswith(_OURS) and topic != LIGHT
+        return is_made or topic in self.possible
 
     @staticmethod
     def queue_nums(topic: str) -> int | None:
         """How many queues a topic has; None: one of a group, which knows itself."""
-        if topic.startswith(_OURS):
+        if topic.startswith(_OURS) and topic != LIGHT:
             return 1 if topic.startswith(LIGHT) else None
         return _OF_ITS_OWN.get(topic, QUEUES_OF_A_TOPIC)
 
@@ -99,6 +100,11 @@ class Topics(Forked):
                 self.is_doubtful = True
             case _:
                 pass
+
+
+def _is_light(topic: str) -> bool:
+    """Whether it is the name of a light queue; the prefix alone names none."""
+    return topic.startswith(LIGHT) and topic != LIGHT
 
 
 def _outlives(topic: str, phy_offset: int, step: Step) -> bool:

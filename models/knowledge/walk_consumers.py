@@ -23,7 +23,7 @@ from crashmq.models.history import (
     SentBack,
     TimePassed,
 )
-from crashmq.models.knowledge.consumption import NOTHING_TOLD, Share, Taken
+from crashmq.models.knowledge.consumption import NOTHING_TOLD, Failed, Share, Taken
 from crashmq.models.knowledge.knowledge import Knowledge
 from crashmq.models.knowledge.moments import At, Moment, OffsetAnswered, QueueBegun
 from crashmq.models.knowledge.moments_of_consumers import (
@@ -76,6 +76,7 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             known.resubscribed(op, is_done=is_done)
         case TimePassed(ms) if ms < 0:
             known.subscriptions.clock_went_back()
+            known.forget_failed()
         case QueuesHeld(client, queues):
             yield from _gives_back(at, client, queues)
             known.holds(client, queues)
@@ -272,11 +273,18 @@ def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
         [one for one in passed if name_of(one) in pulled],
         is_orderly,
         at_ms - locked_ms if locked_ms is not None else None,
+        at_ms,
+        None if share is None else share.failed_before(unique_key),
     )
     # One that broadcasts drops what it could not consume.
     drops = known.is_broadcast(queue.client) and not is_orderly
     if event.status == "success" or drops:
         known.worked_off(queue, unique_key)
+    elif share is not None:
+        kept = share.without_failed(unique_key)
+        if at.step.crash is None:  # else the broker may have it, and not have told so
+            kept += (Failed(unique_key, at_ms, event.tries),)
+        known.shares[queue] = share._replace(failed=kept)
 
 
 def _gives_back(

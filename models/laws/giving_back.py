@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from crashmq.models.files.record import SCHEDULE_TOPIC
-from crashmq.models.history import OneQueue
+from crashmq.models.history import Consumed, OneQueue
+from crashmq.models.knowledge.consumption import Failed
 from crashmq.models.laws.registry import law
 from crashmq.models.messages import MessageToPut
 from crashmq.models.verdict import Violation
@@ -131,3 +132,34 @@ def given_back_for_its_tries(
         if seen not in expected:
             told = f"after {given.tries} tries it is put to {seen}"
             yield Violation(given.name, told, f"to {' or '.join(sorted(expected))}")
+
+
+TRIED_AGAIN_MS = 5_000
+"""ConsumeMessageConcurrentlyService#submitConsumeRequestLater."""
+
+
+@law(
+    "RTY-4",
+    "a message that its consumer failed, and could not give back, is given to it again "
+    "with one try more, if it does not consume in order no sooner than after five "
+    "seconds",
+    catalogue="I12 I13",
+)
+def tried_again_in_its_time(
+    given: Consumed, failed: Failed, at_ms: int, *, is_orderly: bool
+) -> Iterator[Violation]:
+    """``failed`` is how it was tried last, by the same consumer.
+
+    Source: ConsumeMessageConcurrentlyService#processConsumeResult, its msgBackFailed;
+    ConsumeMessageOrderlyService#checkReconsumeTimes.
+    """
+    one = given.queue
+    told = f"{one.client} of {one.group} on {one.topic}/{one.queue_id}"
+    where = f"{told}, message {given.queue_offset}"
+    if given.tries != failed.tries + 1:
+        seen = f"its listener is told of {given.tries} tries"
+        yield Violation(where, seen, f"{failed.tries + 1}")
+    waited = at_ms - failed.at_ms
+    if not is_orderly and waited < TRIED_AGAIN_MS:
+        seen = f"it is given again after {waited} ms"
+        yield Violation(where, seen, f"{TRIED_AGAIN_MS} ms at least")

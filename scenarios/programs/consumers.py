@@ -17,6 +17,7 @@ from crashmq.models.ops import (
     Consume,
     ConsumerEnd,
     ConsumerTask,
+    ConsumeStatus,
     Crash,
     DeleteGroup,
     During,
@@ -48,6 +49,7 @@ Doing: TypeAlias = Literal[
     "hand_over",
     "reset",
     "resubscribe",
+    "try_again",
 ]
 DOINGS: tuple[Doing, ...] = often(
     ("work", 9),
@@ -61,6 +63,7 @@ DOINGS: tuple[Doing, ...] = often(
     ("hand_over", 2),
     ("reset", 1),
     ("resubscribe", 2),
+    ("try_again", 3),
 )
 ENDS: tuple[ConsumerEnd, ...] = often(("stop", 2), ("kill", 2), ("vanish", 1))
 TASKS: tuple[ConsumerTask, ...] = often(
@@ -100,6 +103,9 @@ UNANSWERED: Final = AdvanceClock(31_000)
 """After so long a pull has no answer any more."""
 PUT_OFF: Final = AdvanceClock(5000)
 """After so long a consumer takes up what it has put off."""
+AGAIN_MS: Final = (1, 999, 1000, 4000, 4999, 5000, 5001, 9999)
+"""Around the times after which a consumer tries again what it has kept."""
+FAILING: Final[tuple[ConsumeStatus, ...]] = ("later", "raises")
 FIRST_LEVEL = 3
 ROUNDS_MAX = 4
 """A message is a dead letter after three; one round more shows that it stays one."""
@@ -133,6 +139,8 @@ def consume(draft: Draft) -> None:
             add(TurnConsumer(client, "persist"))
             if chance.coin():
                 add(RunService("persist_consumer_offset"))
+        case "try_again":
+            _try_again(draft, client)
         case "wait":
             add(AdvanceClock(chance.pick(PAUSES_MS)))
             add(TurnConsumer(client, chance.pick(TASKS)))
@@ -329,6 +337,29 @@ def _work(draft: Draft, client: str) -> None:
     add(_consumed(draft, client))
     if chance.coin():
         add(TurnConsumer(client, "pull"))
+
+
+def _try_again(draft: Draft, client: str) -> None:
+    """A consumer fails, and is asked to work again soon: what it has kept comes back.
+
+    It keeps what it cannot give back, since its broker is gone or takes nothing.
+    """
+    chance, add = draft.chance, draft.add
+    failing = chance.pick(FAILING)
+    add(*[draft.drawn.put() for _ in range(chance.integer(1, 3))], REPUT, LOOK)
+    add(A_SECOND, TurnConsumer(client, "pull", 8))
+    is_gone = chance.coin()
+    if is_gone:
+        add(Shutdown())
+    add(Consume(client, times=chance.pick(TIMES), status=failing))
+    for number in range(chance.integer(1, 3)):
+        if is_gone and number == 1:
+            add(Restart())
+        add(AdvanceClock(chance.pick(AGAIN_MS)))
+        again = failing if chance.coin() else "success"
+        add(Consume(client, times=chance.pick(TIMES), status=again))
+    if is_gone:
+        add(Restart())
 
 
 def _consumed(draft: Draft, client: str) -> Consume:

@@ -37,7 +37,9 @@ LIGHT = "%LMQ%a"
 EARLY = Schedule("preempt", depth=1, steps=7)
 """Of two who meet the first is stopped early, until the other one has ended."""
 
-STRANGE_TOPICS = often((LIGHT, 3), ("nobody", 1), ("TBW102", 1), ("%LMQ%nobody", 1))
+STRANGE_TOPICS = often(
+    (LIGHT, 3), ("nobody", 1), ("TBW102", 1), ("%LMQ%nobody", 1), ("%LMQ%", 1)
+)
 STRANGE_QUEUES = often((1, 3), (8, 2), (7, 1), (-1, 1), (1000, 1))
 """Past the queues that a topic has, of which most have eight and light ones one."""
 

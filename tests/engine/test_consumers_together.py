@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from consumer_bench import FIRST, IN_ORDER, LAST, LATER, SUCCESS, SUSPEND, Bench
 from fake_broker import ClientKilled, queue_of, turn
 from hypothesis import settings
@@ -279,4 +280,4 @@ class ConsumersTogether(RuleBasedStateMachine):
 ConsumersTogether.TestCase.settings = settings(
     max_examples=60, stateful_step_count=60, deadline=None
 )
-TestConsumersTogether = ConsumersTogether.TestCase
+TestConsumersTogether = pytest.mark.slow(ConsumersTogether.TestCase)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from fake_broker import queue_of
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -280,4 +281,4 @@ class ProcessQueueModel(RuleBasedStateMachine):
 
 
 NONE: st.SearchStrategy[set[int]] = st.just(set())
-TestProcessQueueModel = ProcessQueueModel.TestCase
+TestProcessQueueModel = pytest.mark.slow(ProcessQueueModel.TestCase)

@@ -127,6 +127,7 @@ def test_sweeps_of_stops_are_left_out_where_they_run_nothing_of_it() -> None:
     assert kind_of(stops, aim) == "soak"
 
 
+@pytest.mark.slow
 def test_an_aimed_hunt_is_a_function_of_its_seed() -> None:
     one, other = (hunt(Hunt(DELAYED, 3, 0.3, in_cpu_time=True)) for _ in range(2))
 

@@ -189,6 +189,7 @@ def test_the_core_is_all_that_the_store_has() -> None:
     assert {one.name for one in RUNNABLE} >= {"clean_restart", "process_kill"}
 
 
+@pytest.mark.slow
 def test_a_healthy_store_passes() -> None:
     results = healthy()
 

@@ -208,6 +208,7 @@ SETUPS: tuple[dict[str, Any], ...] = (
 )
 
 
+@pytest.mark.slow
 @settings(
     max_examples=300,
     deadline=None,

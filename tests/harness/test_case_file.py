@@ -212,7 +212,7 @@ PUT = {"op": "PutMessage", "topic": "T0", "queue_id": 0, "body_size": 1}
     [
         ({"format": 2}, r"\$\.format is 2"),
         ({"format": True}, r"\$\.format is True"),
-        ({"format": None}, r"\$\.format is None"),
+        ({"format": None}, r"\$\.format: is missing; say"),
         ({"extra": 1}, r"\$\.extra: a case file has no such field"),
         ({"program": {}}, r"\$\.program: a case file has no such field"),
         ({"ops": None}, r"\$\.ops: this field is missing"),

@@ -328,6 +328,7 @@ def test_a_failure_is_shrunk_into_a_file_beside_it(red_case: Path) -> None:
     assert "shrunk from 9 to 1 ops" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_red_gate_tells_and_keeps_the_failure(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -344,6 +345,7 @@ def test_a_red_gate_tells_and_keeps_the_failure(
     assert f"crashmq replay {kept.relative_to(tmp_path)}" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_green_gate_says_what_to_do_next(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -357,6 +359,7 @@ def test_a_green_gate_says_what_to_do_next(
     assert "crashmq soak clean_restart reput_behind" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_planted_bug_that_the_gate_does_not_find_is_missed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -118,6 +118,7 @@ def test_processes_here_find_what_spark_finds(soaked: Soaked, tmp_path: Path) ->
     assert found == without_places(on_spark.stdout, out)
 
 
+@pytest.mark.slow
 def test_a_soak_without_spark_goes_on_and_becomes_longer(tmp_path: Path) -> None:
     again = in_a_process("soak", *TWO, 20, "--local", "--out", tmp_path / "again")
     again = in_a_process("soak", *TWO, 60, "--local", "--out", tmp_path / "again")
@@ -137,6 +138,7 @@ def test_a_soak_without_spark_goes_on_and_becomes_longer(tmp_path: Path) -> None
     ]
 
 
+@pytest.mark.slow
 def test_a_night_has_a_place_and_a_seed_of_its_own(tmp_path: Path) -> None:
     night = ("--seed", "nightly", "--night", "2026-11-24", "--time", "1s")
 
@@ -200,7 +202,7 @@ def test_a_place_elsewhere_is_refused_and_no_directory_is_made(
 
 
 def test_a_run_of_something_else_is_not_gone_on_with(tmp_path: Path) -> None:
-    args = ("--local", "--time", "1s", "--out", tmp_path / "run")
+    args = ("--local", "--episodes", 4, "--out", tmp_path / "run")
     in_a_process("soak", "clean_restart", *args)
 
     result = crashmq("soak", "power_loss", *args)

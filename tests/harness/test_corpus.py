@@ -14,6 +14,7 @@ from crashmq.harness.mutants.corpus import (
     PACKAGED,
     BadCorpus,
     Entry,
+    Seen,
     chosen_of,
     cut_down,
     gather,
@@ -67,8 +68,15 @@ def test_a_program_is_cut_down_to_what_it_takes() -> None:
     assert ROLL in reached_by(short, "process_kill")
 
 
-def test_gathering_keeps_programs_that_reach_what_they_are_kept_for() -> None:
-    seen = run_episodes(3, 150)
+@pytest.fixture(scope="module")
+def seen() -> list[Seen]:
+    return run_episodes(3, 150)
+
+
+@pytest.mark.slow
+def test_gathering_keeps_programs_that_reach_what_they_are_kept_for(
+    seen: list[Seen],
+) -> None:
     entries = gather(seen)
 
     assert entries
@@ -79,8 +87,8 @@ def test_gathering_keeps_programs_that_reach_what_they_are_kept_for() -> None:
     assert sum(len(entry.program.ops) for entry in entries) < sum(before) / 2
 
 
-def test_what_a_run_saw_is_left_out_if_it_is_seen_no_more() -> None:
-    seen = run_episodes(3, 150)
+@pytest.mark.slow
+def test_what_a_run_saw_is_left_out_if_it_is_seen_no_more(seen: list[Seen]) -> None:
     program = seen[0].program
     stale = replace(seen[0], reached=frozenset({"made.up"}))
 
@@ -105,6 +113,7 @@ def test_a_corpus_is_read_as_it_was_written(tmp_path: Path) -> None:
         list(read(file))
 
 
+@pytest.mark.slow
 def test_the_packaged_corpus_stays_silent_and_reaches_what_it_is_kept_for() -> None:
     """Gather it anew where it does not: crashmq corpus --out scenarios/corpus.jsonl."""
     entries = packaged()
@@ -130,6 +139,7 @@ def test_neighbours_come_from_every_entry() -> None:
     assert found != [neighbour(entries, 2, number) for number in numbers]
 
 
+@pytest.mark.slow
 def test_the_command_gathers_the_same_twice_and_spares_what_is_no_corpus(
     tmp_path: Path,
 ) -> None:

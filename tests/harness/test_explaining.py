@@ -81,6 +81,7 @@ def test_a_record_that_is_gone_is_told_as_cut() -> None:
     assert "- record @0 131 B T0/0 #0" in list(told_whole(changes(one.last, none.last)))
 
 
+@pytest.mark.slow
 def test_a_replay_tells_the_starts_the_healed_end_and_where_to_look(
     case: Path,
 ) -> None:
@@ -105,6 +106,7 @@ def test_without_a_bug_to_compare_the_active_functions_are_told(
     assert "(engine/store/" in told
 
 
+@pytest.mark.slow
 def test_the_disk_of_the_breach_is_written_and_the_step_before_it(case: Path) -> None:
     at_breach = crashmq("replay", case, "--dump", "breach")
     before = crashmq("replay", case, "--until", "0", "--dump", "step")
@@ -115,6 +117,7 @@ def test_the_disk_of_the_breach_is_written_and_the_step_before_it(case: Path) ->
     assert crashmq("fsck", "step").exit_code in (0, 1)
 
 
+@pytest.mark.slow
 def test_until_the_breach_is_the_step_of_the_breach(tmp_path: Path) -> None:
     bug = MUTANTS["R02"]
     with applied(bug):
@@ -144,6 +147,7 @@ def test_a_healthy_run_has_no_breach(case: Path) -> None:
     assert "no law is broken here" in told.stderr
 
 
+@pytest.mark.slow
 def test_a_timeline_is_drawn(case: Path) -> None:
     crashmq("replay", case, "--svg", "a.svg")
 
@@ -165,6 +169,7 @@ def test_a_law_explains_itself(law: str) -> None:
         assert word in told.stdout
 
 
+@pytest.mark.slow
 def test_an_explained_law_has_an_example_that_breaks_it() -> None:
     told = crashmq("explain", "CQ-1")
 
@@ -177,6 +182,7 @@ def test_a_law_that_there_is_not_is_refused() -> None:
     assert "there is no law 'CQ-99'" in crashmq("explain", "CQ-99").stderr
 
 
+@pytest.mark.slow
 def test_a_case_by_hand_is_the_same_case(case: Path) -> None:
     printed = crashmq("case", case).stdout
     Path("hand.case.json").write_text(printed)
@@ -194,7 +200,9 @@ def test_a_case_needs_no_more_than_what_is_done(tmp_path: Path) -> None:
     path.write_text(json.dumps({"format": 1, "scenario": "clean_restart", "ops": ops}))
 
     assert CaseFile.load(path).program.ops == (PutMessage("T0", 0, 16), Restart())
-    assert crashmq("replay", path).exit_code == 0
+    told = crashmq("replay", path)
+    assert told.exit_code == 0
+    assert f"PASSED: no law is violated.\n  next  crashmq explore {path}" in told.stdout
 
 
 def test_every_op_that_is_drawn_has_a_short_form() -> None:
@@ -208,7 +216,10 @@ def test_every_op_that_is_drawn_has_a_short_form() -> None:
     [
         ("__import__('os').system('true')", "is no value of an op"),
         ("Exec('true')", "unknown op 'Exec'"),
-        ("Restart(1, 2, 3)", "takes"),
+        ("Restart(1, 2, 3)", "Restart is given 3 values, and it has"),
+        ("PutMessage('T0', 0)", "PutMessage lacks body_size."),
+        ("PutMessage('T0', 0, 16, colour=1)", "PutMessage has no field 'colour'; it"),
+        ("PutMessage('T0', 0, 16, topic='T1')", "PutMessage is given topic twice."),
         ("PutMessage(**{'a': 1})", "by its name"),
         ("PutMessage('T0', 0, open('x'))", "unknown op 'open'"),
         ("Restart(", "is no call of an op"),

@@ -67,6 +67,7 @@ def test_the_chance_of_something_new_is_the_share_of_classes_met_once() -> None:
 
 
 @pytest.mark.parametrize("is_on", [True, False])
+@pytest.mark.slow
 def test_a_job_leaves_the_collector_of_cycles_as_it_was(*, is_on: bool) -> None:
     was_on = gc.isenabled()
     try:

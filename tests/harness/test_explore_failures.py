@@ -86,6 +86,7 @@ def test_reads_that_fail_from_some_call_on_find_a_start_that_changes_its_mind() 
     assert found[-1] == ""
 
 
+@pytest.mark.slow
 def test_a_program_is_closed_when_each_call_of_each_op_has_failed() -> None:
     seen = explore_failures(STOPPED, "latent_errors")
 

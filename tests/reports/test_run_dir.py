@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sample_run import DECLARED
 
 from crashmq.reports.errors import OutputExists
-from crashmq.reports.records import Shard, shards_of
+from crashmq.reports.records import Shard, is_bound, shards_of
 from crashmq.reports.run_dir import (
     DONE,
     MANIFESTS_DIR,
@@ -63,6 +63,14 @@ def test_shards_have_the_same_bounds_however_many_there_are(
         longer[n].holds(shard) and shard.episodes <= 1_000
         for n, shard in enumerate(shards)
     )
+
+
+@settings(deadline=None)
+@given(episodes=st.integers(1, 250_000))
+def test_a_bound_is_where_shards_of_a_longer_run_begin(episodes: int) -> None:
+    firsts = {shard.first_episode for shard in shards_of(episodes + 1)}
+
+    assert is_bound(episodes) == (episodes in firsts)
 
 
 def test_a_new_run_says_what_it_is_and_misses_everything(tmp_path: Path) -> None:

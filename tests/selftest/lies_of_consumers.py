@@ -45,6 +45,13 @@ _SILENT = does(
     *(TurnConsumer("c0", "heartbeat"), RunService("client_housekeeping")),
     TurnConsumer("c0", "rebalance"),
 )
+_KEPT = does(
+    Setup(keeps_progress=True),
+    *(PutBatch("T0", 0, (1, 1)), RunService("reput"), StartConsumer("c0", "g", "T0")),
+    *(TurnConsumer("c0", "rebalance"), AdvanceClock(500)),
+    *(TurnConsumer("c0", "pull", 2), Consume("c0", status="later")),
+    *(AdvanceClock(5000), Consume("c0", times=2)),
+)
 _NAMED = "broker.consumer_manager.consumer_id_list(group)"
 
 LIES_OF_CONSUMERS = (
@@ -57,6 +64,16 @@ LIES_OF_CONSUMERS = (
             _SILENT,
         )
         for after in (f"[*{_NAMED}, 'c1']", "['c1', self.op.client]")
+    ),
+    *(
+        bug(
+            "RTY-4",
+            "crashmq.harness.subjects.clients:_Client.take",
+            "message.reconsume_times",
+            after,
+            _KEPT,
+        )
+        for after in ("0", "2 * message.reconsume_times")
     ),
     _lie(
         "CON-3",

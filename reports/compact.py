@@ -1,0 +1,122 @@
+"""Few large files of a run instead of many small ones, which say the same.
+
+Shards that follow one another become one: their rows in a file, those that did not pass
+in row groups before the others, and their manifests added up in one. It is committed
+as any shard is, and what lies within it is superseded from then on, so that who dies
+amid this leaves the run whole; only then is the old removed. Not to be done while
+somebody reads the run; who runs more of it is not disturbed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crashmq.reports.aggregates import manifest_at, table_at
+from crashmq.reports.arrow import arrow_schema
+from crashmq.reports.errors import BadRequest
+from crashmq.reports.files import RUN_FORMAT, read_run_file
+from crashmq.reports.places import Place, listed
+from crashmq.reports.records import EpisodeRecord, Shard, is_bound
+from crashmq.reports.run_dir import (
+    EPISODES_DIR,
+    MANIFESTS_DIR,
+    committed,
+    name_of,
+    shard_named,
+)
+from crashmq.reports.shards import write_groups
+from crashmq.reports.sums import PASSED, manifest_of_sums
+
+FILE_SIZE = 128 * 1024 * 1024
+_GROUP_ROWS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """Files of rows before and after."""
+
+    before: int
+    after: int
+
+
+def compact(out: Place, file_size: int = FILE_SIZE) -> Compacted:
+    """Join a run's shards until their rows are about ``file_size`` bytes.
+
+    Raises:
+        NotARun: no run was written to ``out``, or something of it is damaged.
+        BadRequest: it is of format 1, which has no manifests.
+        CannotWrite: the disk is full, say; the run is what it was.
+    """
+    if read_run_file(out)["format"] != RUN_FORMAT:
+        raise BadRequest(f"{out} holds a run of an older crashmq; it stays as it is.")
+    before = committed(out)
+    for shards in _together(out, before, file_size):
+        if len(shards) > 1:
+            _join(out, shards)
+    _remove_superseded(out)
+    return Compacted(len(before), len(committed(out)))
+
+
+def _together(
+    out: Place, shards: Iterable[Shard], file_size: int
+) -> Iterator[list[Shard]]:
+    """Shards without a gap between them, as many as make a file of this size.
+
+    One that ends amid a shard of a longer run stays by itself: that one replaces it.
+    """
+    some: list[Shard] = []
+    size = 0
+    for shard in shards:
+        own = (out / EPISODES_DIR / name_of(shard)).stat().st_size
+        has_gap = bool(some) and some[-1].end != shard.first_episode
+        has_gap |= not is_bound(shard.end)
+        if some and (has_gap or size + own > file_size):
+            yield some
+            some, size = [], 0
+        some.append(shard)
+        size += own
+    if some:
+        yield some
+
+
+def _join(out: Place, shards: Sequence[Shard]) -> None:
+    whole = Shard(shards[0].first_episode, shards[-1].end - shards[0].first_episode)
+    manifests = [manifest_at(out, shard) for shard in shards]
+    write_groups(out / EPISODES_DIR / name_of(whole), _row_groups(out, shards))
+    joined = manifest_of_sums(whole, manifests)
+    write_groups(out / MANIFESTS_DIR / name_of(whole), [joined])
+
+
+def _row_groups(out: Place, shards: Sequence[Shard]) -> Iterator[pa.Table]:
+    """All rows of these shards, those that did not pass first, in groups."""
+    schema = arrow_schema(EpisodeRecord)
+    for is_passed in (False, True):
+        some = schema.empty_table()
+        for shard in shards:
+            rows = table_at(out / EPISODES_DIR / name_of(shard), schema)
+            mask = pc.equal(rows["outcome"], PASSED)
+            rows = rows.filter(mask if is_passed else pc.invert(mask))
+            some = pa.concat_tables([some, rows])
+            if some.num_rows >= _GROUP_ROWS:
+                yield some.combine_chunks()
+                some = schema.empty_table()
+        if some.num_rows:
+            yield some.combine_chunks()
+
+
+def _remove_superseded(out: Place) -> None:
+    """Remove what lies within a committed shard; manifests first."""
+    there = committed(out)
+    for kind in (MANIFESTS_DIR, EPISODES_DIR):
+        for file in listed(out / kind):
+            shard = shard_named(file.name)
+            if shard is None or shard in there:
+                continue
+            if any(one.holds(shard) for one in there):
+                with suppress(FileNotFoundError):
+                    file.unlink()
