@@ -23,7 +23,7 @@ from crashmq.reports.files import read_declared, read_run_file, write_json, writ
 from crashmq.reports.page import page_of
 from crashmq.reports.places import Place
 from crashmq.reports.records import LawChecks, OpCount, ProbeHits
-from crashmq.reports.run_dir import elapsed_of
+from crashmq.reports.run_dir import elapsed_of, read_sessions
 from crashmq.reports.summary import Summary, summarise
 
 HTML_FILE = "report.html"
@@ -53,8 +53,9 @@ def render(
     saved = cases_in(out, figures.findings) if cases is None else cases
     summary = summarise(figures, saved)
     page = page_of(figures, summary)
-    write_text(out / HTML_FILE, _html().get_template("report.html").render(page=page))
-    markdown = _markdown().get_template("report.md").render(page=page)
+    values = {"page": page, "sessions": read_sessions(out)}
+    write_text(out / HTML_FILE, _html().get_template("report.html").render(values))
+    markdown = _markdown().get_template("report.md").render(values)
     write_text(out / MARKDOWN_FILE, markdown)
     write_json(out / SUMMARY_FILE, asdict(summary))
     return summary
@@ -136,6 +137,7 @@ def _with_filters(environment: Environment) -> Environment:
         "short": short,
         "percent": lambda share: f"{share:.1%}" if share < 0.995 else "100%",
         "part": part,
+        "duration": duration,
         "command": lambda words: " ".join(map(shlex.quote, words)),
         "json": lambda value: json.dumps(value, ensure_ascii=False),
         "code": _code,
@@ -150,6 +152,16 @@ def short(number: int) -> str:
             scaled = number / size
             return f"{scaled:.1f}{unit}" if scaled < 9.95 else f"{scaled:.0f}{unit}"
     return str(number)
+
+
+def duration(seconds: float) -> str:
+    """A time in two units at most: 12.3 s, 4 min 5 s, 6 h 1 min."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
 
 
 def part(share: float) -> str:

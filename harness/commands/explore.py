@@ -38,7 +38,7 @@ from crashmq.harness.explore.campaign import (
     run_jobs,
 )
 from crashmq.harness.explore.finding import Small, made_small
-from crashmq.harness.explore.limits import WHOLE, Limits
+from crashmq.harness.explore.limits import CLASSES_MAX, WHOLE, Limits
 from crashmq.harness.explore.summary import (
     certificate_lines,
     exit_code_of,
@@ -88,6 +88,12 @@ _OPS_MAX = 1000
     metavar="N",
     help="Try every state of a crash point that has at most N, however many a history "
     "has then; by default 4,096, and 5,000 of a history.",
+)
+@click.option(
+    "--close",
+    is_flag=True,
+    help="Try every state of each crash point, those together that a start reads "
+    "alike; a scenario's histories with short records and small reads.",
 )
 @click.option(
     "--schedules",
@@ -145,8 +151,8 @@ def _crash_all(asked: Asked, disks: tuple[str, ...]) -> int:
     target, out, ops = asked.target, asked.out, asked.ops
     count = asked.workers or len(os.sched_getaffinity(0))
     name, bug = "", mutant_named(asked.mutant)
-    whole = _with_choices(replace(WHOLE, depth=asked.depth), asked.choices)
-    drawn = _with_choices(Limits(depth=asked.depth), asked.choices)
+    whole = _limits(replace(WHOLE, depth=asked.depth), asked)
+    drawn = _limits(Limits(depth=asked.depth), asked)
     if asked.world is not None:
         hands = [
             jobs_of_world(asked.world, asked.seed, whole, disk, bug) for disk in disks
@@ -177,8 +183,12 @@ def _crash_all(asked: Asked, disks: tuple[str, ...]) -> int:
     return INTERRUPTED if INTERRUPTS.seen else exit_code_of(result)
 
 
-def _with_choices(limits: Limits, choices: int | None) -> Limits:
-    return replace(limits, exact_max=choices, states_max=0) if choices else limits
+def _limits(limits: Limits, asked: Asked) -> Limits:
+    if asked.choices:
+        limits = replace(limits, exact_max=asked.choices, states_max=0)
+    if asked.close:
+        limits = replace(limits, classes_max=CLASSES_MAX, states_max=0)
+    return limits
 
 
 def _check_question(asked: Asked) -> None:

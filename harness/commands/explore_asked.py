@@ -22,6 +22,7 @@ class Asked:
     histories: int | None
     depth: int
     choices: int | None
+    close: bool
     schedules: int | None
     failures: bool
     profile: str | None

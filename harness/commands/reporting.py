@@ -7,6 +7,7 @@ a machine without Spark, before they would need it.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -67,7 +68,7 @@ def write_report(
     Returns:
         The summary, and the paths of the case files by signature.
     """
-    from crashmq.reports.render import collect_figures, render
+    from crashmq.reports.render import MARKDOWN_FILE, collect_figures, render
 
     figures = collect_figures(aggregates, out)
     background = _background(figures, out, baseline or Baseline())
@@ -77,7 +78,16 @@ def write_report(
         for found in figures.findings:
             if found.program:
                 cases[found.signature] = str(_save_case(found, out / CASES_DIR))
-        return render(figures, out, cases), cases
+        summary = render(figures, out, cases)
+        _tell_ci(out / MARKDOWN_FILE, os.environ.get("GITHUB_STEP_SUMMARY", ""))
+    return summary, cases
+
+
+def _tell_ci(report: Place, step_summary: str) -> None:
+    """Add the report to a job's page of GitHub; nothing where there is none."""
+    if step_summary:
+        with Path(step_summary).open("a", encoding="utf-8") as page:
+            page.write(report.read_text(encoding="utf-8"))
 
 
 def _background(figures: Figures, out: Place, baseline: Baseline) -> Background:

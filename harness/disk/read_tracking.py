@@ -35,7 +35,10 @@ class Read(NamedTuple):
 
     def answer(self, content: bytes) -> Hashable:
         """What this read returns from a file with such content."""
-        data = content[self.start : self.end]
+        return self.answer_to(content[self.start : self.end])
+
+    def answer_to(self, data: bytes) -> Hashable:
+        """What this read returns if these are its bytes."""
         if self.of is None:
             return data
         of, *terms = self.of

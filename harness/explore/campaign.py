@@ -18,6 +18,7 @@ from itertools import count, islice
 from typing import Protocol
 
 from crashmq.harness.explore.certificate import Certificate
+from crashmq.harness.explore.closing import to_close
 from crashmq.harness.explore.crash_point import CrashPoint, record
 from crashmq.harness.explore.explorer import Explorer, Found
 from crashmq.harness.explore.limits import Limits
@@ -88,11 +89,16 @@ class Result:
 def jobs_of_scenario(
     name: str, seed: int, ops: int, limits: Limits, profile: str = "", mutant: str = ""
 ) -> Iterator[Job]:
-    """Endless: history n is the seed's n-th program, cut to one of the lengths."""
+    """Endless: history n is the seed's n-th program, cut to one of the lengths.
+
+    In a form that can be closed, if that is asked for.
+    """
     for number in count():
         program = program_for(SCENARIOS[name], seed, number)
         length = min(ops, LENGTHS[number % len(LENGTHS)])
         program = Program(on_profile(program, profile).setup, program.ops[:length])
+        if limits.classes_max:
+            program = to_close(program)
         yield Job(name, program, seed + number, limits, mutant)
 
 

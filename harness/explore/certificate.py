@@ -1,7 +1,8 @@
 """Certificate: how much of a space was tried, and what that is worth.
 
 For each crash point of a history the states that a crash there may leave are counted.
-If each was tried, the crash point is *closed*; if only some were, it is *open*, and so
+If each was tried, or starts read it like one that was (``read_classes``), the crash
+point is *closed*; if only some were, it is *open*, and so
 is a recovery that was not crashed in turn. For states drawn at random, the number of
 classes that were met only once estimates how likely the next draw would show a new
 class (Good and Turing). A class is what happened, not where: the op that the crash met,
@@ -26,7 +27,7 @@ class Certificate:
         distinct: of them those that differ in their files or in what must hold.
         starts: stores started on a state, each judged.
         healed: stores that went on from a recovered state that no other had reached.
-        closed: crash points of which each state was tried.
+        closed: crash points of which each state was tried, or read like one that was.
         open: crash points of which only some were.
         open_recoveries: recoveries that were not crashed in turn.
         stopped_early: whether the budget ended first.

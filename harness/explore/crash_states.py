@@ -12,13 +12,15 @@ Source: section 7 of the disk fault model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations, product
 from math import prod
 from typing import NamedTuple
 
 from crashmq.harness.disk.hashing import mixed
+from crashmq.harness.disk.read_tracking import Read
 from crashmq.harness.disk.settling import Settling
 from crashmq.harness.disk.sim_disk import DiskSnapshot
 from crashmq.harness.disk.survivors import bad_sectors
@@ -28,6 +30,7 @@ from crashmq.harness.disk.units import (
     PendingUnits,
     Unit,
 )
+from crashmq.harness.explore.read_classes import ReadClasses
 from crashmq.harness.explore.state_key import StateKey, StateKeys
 from crashmq.models.ops import KeptUnit, Survivors
 
@@ -90,6 +93,45 @@ class CrashStates:
             if vector not in seen:
                 seen.add(vector)
                 yield self._state(vector, is_drawn=True)
+
+    def by_reads(
+        self,
+        decide: Callable[[State], Sequence[Read] | None],
+        most: int,
+        stops: Callable[[], bool],
+    ) -> int | None:
+        """Decide at least one state of each class that starts read alike.
+
+        Args:
+            decide: decides a state and says what the start on it reads; None: unknown.
+            most: with more classes, or choices of names, it gives up.
+            stops: asked before each; it gives up then, too.
+
+        Returns:
+            how many states all classes have; None if it gave up.
+        """
+        if prod([unit.versions for unit in self._pending.names]) > most:
+            return None
+        states, left = 0, most
+        for names in self._all_names():
+            side = self._side(names)
+            classes = ReadClasses(side.varying, self._snapshot.profile.sector_size)
+            for one in classes.all(partial(self._decided, decide, names)):
+                left -= 1
+                if one is None or left < 0 or stops():
+                    return None
+                states += one.size
+                for sectors in one.others:
+                    decide(self._state(Vector(names, sectors), is_drawn=False))
+        return states
+
+    def _decided(
+        self,
+        decide: Callable[[State], Sequence[Read] | None],
+        names: tuple[int, ...],
+        sectors: tuple[int, ...],
+    ) -> Sequence[Read] | None:
+        return decide(self._state(Vector(names, sectors), is_drawn=False))
 
     def survivors(self, vector: Vector) -> Survivors:
         """The vector as ``Survivors`` of a program."""
@@ -240,6 +282,11 @@ class _Side:
                 end = begin + len(file.units)
                 self._varying.append(_Varying(file, number, begin, end))
                 begin = end
+
+    @property
+    def varying(self) -> list[LeftFile]:
+        """The files with units, in the order of ``units``."""
+        return [one.file for one in self._varying]
 
     @property
     def count(self) -> int:

@@ -19,9 +19,10 @@ from crashmq.harness.disk.hashing import mixed
 from crashmq.harness.disk.sim_disk import DiskSnapshot, SimDisk
 from crashmq.harness.explore.certificate import Certificate
 from crashmq.harness.explore.crash_point import CrashPoint, History
-from crashmq.harness.explore.crash_states import CrashStates, Vector
+from crashmq.harness.explore.crash_states import CrashStates, State, Vector
 from crashmq.harness.explore.judged_crash import JudgedCrash, JudgedCrashes
 from crashmq.harness.explore.limits import HEADS, Limits, cuts_of
+from crashmq.harness.explore.read_log import Reads
 from crashmq.harness.explore.recovery import Breach, Outcome, Recoveries, Remnant
 from crashmq.harness.explore.state_key import StateKey, StateKeys
 from crashmq.models.laws.registry import LawViolated
@@ -170,6 +171,12 @@ class Explorer:
         counts, limits = self.counts, self._limits
         most = limits.exact_max if depth == 1 else limits.exact_max_nested
         space = spread.space(most)
+        if space > most and limits.classes_max:
+            closed = self._close(moment, one, spread, cut, depth)
+            if closed is not None:
+                counts.space += closed
+                counts.closed += 1
+                return
         counts.space += space
         seed = self._seed + counts.visited
         is_small = space <= most
@@ -180,14 +187,7 @@ class Explorer:
             if counts.visited % _LOOKS_AT_CLOCK == 0 and self._stops():
                 counts.open += 1
                 return
-            left = _Left(
-                partial(_power_loss, spread, state.vector, cut),
-                Remnant(
-                    state.view,
-                    partial(spread.files, state.vector),
-                    partial(spread.disk, state.vector),
-                ),
-            )
+            left = _lost_power(spread, state, cut)
             outcome = self._decide(moment, one, left, depth)
             if state.is_drawn:
                 counts.drawn[_class_of(moment, "power_loss", outcome)] += 1
@@ -195,6 +195,26 @@ class Explorer:
             counts.closed += 1
         else:
             counts.open += 1
+
+    def _close(
+        self,
+        moment: CrashPoint,
+        one: JudgedCrash,
+        spread: CrashStates,
+        cut: int,
+        depth: int,
+    ) -> int | None:
+        """Decide a state of each class that starts read alike; how many states.
+
+        None if there are too many classes, or a start says not what it reads.
+        """
+
+        def decide(state: State) -> Reads | None:
+            left = _lost_power(spread, state, cut)
+            self._decide(moment, one, left, depth)
+            return self._recoveries.reads_of(moment, one, left.remnant)
+
+        return spread.by_reads(decide, self._limits.classes_max, self._stops)
 
     def _decide(
         self, moment: CrashPoint, one: JudgedCrash, left: _Left, depth: int
@@ -285,6 +305,17 @@ class Explorer:
             seen.add(state.name)
         step = max(1, len(others) // max(1, most - len(firsts)))
         return [*firsts, *others[::step]][:most]
+
+
+def _lost_power(spread: CrashStates, state: State, cut: int) -> _Left:
+    return _Left(
+        partial(_power_loss, spread, state.vector, cut),
+        Remnant(
+            state.view,
+            partial(spread.files, state.vector),
+            partial(spread.disk, state.vector),
+        ),
+    )
 
 
 def _power_loss(spread: CrashStates, vector: Vector, cut: int) -> Crash:

@@ -21,6 +21,9 @@ class Limits:
         nested_draws: from how many states at depth 2 the recovery is crashed again.
         states_max: after so many states at one depth of a history, no other crash
             point is tried; 0: no limit.
+        classes_max: of a crash point with more states than are tried one by one, every
+            class that starts read alike has a state tried, if there are at most so many
+            (``read_classes``); 0: none is.
         cuts: whether a store into a mapping is also stopped halfway, on a grid.
     """
 
@@ -32,11 +35,15 @@ class Limits:
     nested_max: int = 8
     nested_draws: int = 4
     states_max: int = 5000
+    classes_max: int = 0
     cuts: bool = True
 
 
 WHOLE = Limits(exact_max_nested=4096, nested_max=0, states_max=0)
 """For one program, or a small world: as much as can be closed."""
+
+CLASSES_MAX = 4096
+"""To close crash points: ``Limits.classes_max``."""
 
 HEADS = (4, 8, 20, 48)
 GRID = 64

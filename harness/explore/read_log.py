@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from crashmq.harness.disk.read_tracking import Read
 
 T = TypeVar("T")
+Reads: TypeAlias = Sequence[Read]
 
 
 @dataclass(slots=True)
@@ -47,8 +48,16 @@ class ReadLog(Generic[T]):
             node = node.after.get(node.read.answer(files[node.read.path]))
         return node.value if node is not None else None
 
+    def path(self, root: Hashable, files: Mapping[str, bytes]) -> Reads | None:
+        """What a known start reads of these files, in order; None if none was run."""
+        node, reads = self._roots.get(root), list[Read]()
+        while isinstance(node, _Question):
+            reads.append(node.read)
+            node = node.after.get(node.read.answer(files[node.read.path]))
+        return None if node is None else reads
+
     def add(
-        self, root: Hashable, reads: Sequence[Read], files: Mapping[str, bytes], of: T
+        self, root: Hashable, reads: Reads, files: Mapping[str, bytes], of: T
     ) -> None:
         """Store the result of a start that read these, in this order."""
         leaf = _Leaf(of)

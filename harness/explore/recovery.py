@@ -22,7 +22,7 @@ from crashmq.harness.explore.certificate import Certificate
 from crashmq.harness.explore.crash_point import CrashPoint, Watcher
 from crashmq.harness.explore.judged_crash import JudgedCrash
 from crashmq.harness.explore.judges import Judges
-from crashmq.harness.explore.read_log import ReadLog
+from crashmq.harness.explore.read_log import ReadLog, Reads
 from crashmq.harness.explore.state_key import NEVER_READ, StateKey, StateKeys
 from crashmq.harness.judging.judge import Judge
 from crashmq.harness.subjects.interpreter import interpreter_of
@@ -122,11 +122,23 @@ class Recoveries:
             files = left.step.starts[0].found  # with what nobody reads, as it was left
         else:
             left = self._reads.find(_root(remnant.view, moment, fall, files), files)
-        if left is not None:
+        if left is not None and left.is_shared:
             known = self._judged_again(left, files, fall, moment)
             if known is not None:
                 return known
         return self._started(moment, fall, remnant)
+
+    def reads_of(
+        self, moment: CrashPoint, fall: JudgedCrash, remnant: Remnant
+    ) -> Reads | None:
+        """What the start on a state reads; None unless a start that reads so was run.
+
+        Empty if none is run on any state of this crash.
+        """
+        if fall.breach is not None or fall.judge.is_unsure:
+            return ()
+        files = remnant.files()
+        return self._reads.path(_root(remnant.view, moment, fall, files), files)
 
     def moments(
         self, moment: CrashPoint, fall: JudgedCrash, crash: Crash
@@ -203,7 +215,7 @@ class Recoveries:
         left, files = self._left(subject, step, probes), step.starts[0].found
         if left.is_shared:
             self._starts[remnant.view, moment.clock, fall.kind] = left
-        if left.is_shared and asked is not None:
+        if asked is not None:
             root = _root(remnant.view, moment, fall, files)
             self._reads.add(root, asked.all(), files, left)
         end = self._end(left, files, fall)

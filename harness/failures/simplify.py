@@ -142,7 +142,7 @@ def simpler_setups(setup: Setup) -> Iterator[Setup]:
 def simpler_everywhere(program: Program) -> Iterator[Program]:
     """Programs in which one kind of argument is simplest in every op at once."""
     for change in (_first_topic, _first_queue, _plain, _smallest_body, _once):
-        ops = tuple(_in_every_part(op, change) for op in program.ops)
+        ops = tuple(in_every_part(op, change) for op in program.ops)
         if ops != program.ops:
             yield replace(program, ops=ops)
 
@@ -379,7 +379,7 @@ def _simpler_plant(op: PlantFile) -> Iterator[PlantFile]:
         yield replace(op, size=size)
 
 
-def _in_every_part(op: Op, change: Callable[[Event], Event]) -> Op:
+def in_every_part(op: Op, change: Callable[[Event], Event]) -> Op:
     """The op with ``change``, which keeps an event's class, made in each part."""
     changed = _changed(op, change)
     assert is_op(changed), changed
@@ -388,10 +388,10 @@ def _in_every_part(op: Op, change: Callable[[Event], Event]) -> Op:
 
 def _changed(event: Event, change: Callable[[Event], Event]) -> Event:
     if isinstance(event, During):
-        inner = _in_every_part(event.op, change)
+        inner = in_every_part(event.op, change)
         return During(inner, event.at_action, _changed(event.event, change))
     if isinstance(event, Together | Session):
-        ops = tuple([_in_every_part(part, change) for part in event.ops])
+        ops = tuple([in_every_part(part, change) for part in event.ops])
         return replace(event, ops=ops)
     return change(event)
 

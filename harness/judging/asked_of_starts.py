@@ -156,7 +156,9 @@ def _ask_cp_4_at_files_found(at: FilesFound) -> Breaches:
     ),
 )
 def _ask_rec_12(at: StartOver) -> Breaches:
-    return refuses_what_cannot_be_located.judge(at.found, at.at_full_size, at.start)
+    return refuses_what_cannot_be_located.judge(
+        at.found, at.at_full_size, at.start, is_foreign=at.is_foreign
+    )
 
 
 def _rested(at: StartOver) -> bool:

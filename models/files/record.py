@@ -290,7 +290,7 @@ def parse_record(
     raw = bytes(data[properties_at + 2 : end])
     name = bytes(data[name_at:properties_at])
     if 0 in name or (
-        0 in raw and not (takes_nul and _is_kept(raw, bytes(data[end : end + 4])))
+        0 in raw and not (takes_nul and _is_kept(raw, data, end, head[6] + size))
     ):
         _prove_no_nul(name, raw)
     if raw[-_CRC_PROPERTY_SIZE:-11] == _CRC_PROPERTY:
@@ -343,14 +343,19 @@ def written_part(raw: bytes) -> bytes:
     return raw
 
 
-def _is_kept(raw: bytes, behind: bytes) -> bool:
+def _is_kept(raw: bytes, data: Bytes, end: int, phy_end: int) -> bool:
     """Whether neither a piece of the properties was lost nor all from there on.
 
-    ``behind`` are the bytes after the record; a record's end goes with those.
+    The record ends at ``end`` of ``data``, at ``phy_end`` in the log. What takes its
+    end takes the four bytes after it, too, unless another piece begins amid them.
     """
-    raw = written_part(raw)
-    is_end_lost = raw[-1:] == b"\0" and bool(behind) and not any(behind)
-    return not is_end_lost and _PIECE not in raw
+    written = written_part(raw)
+    behind = bytes(data[end : end + 4])
+    in_piece = phy_end % len(_PIECE)
+    last_piece = raw[-in_piece:] + behind[: len(_PIECE) - in_piece]
+    is_loss = not any(behind) or not any(last_piece)
+    is_end_lost = written[-1:] == b"\0" and bool(behind) and is_loss
+    return not is_end_lost and _PIECE not in written
 
 
 def _prove_place(seen: int, phy_offset: int | None, store_timestamp: int) -> None:

@@ -62,6 +62,7 @@ class Share(NamedTuple):
             been deleted since.
         wanted: what its newest pull asks for; None: nobody knows.
         begun: where it began, as far as that is known.
+        begins_group: its group had no offset then, and begins there as well.
         failed: what it will try again by itself.
     """
 
@@ -73,6 +74,7 @@ class Share(NamedTuple):
     life: int = 0
     wanted: Asked | None = EVERYTHING
     begun: int = _NOWHERE
+    begins_group: bool = False
     failed: tuple[Failed, ...] = ()
 
     @property
@@ -284,13 +286,19 @@ class Consumption(Forked):
         for queue, taken in self.taken.items():
             if self.key_of(queue) == key:
                 self.taken[queue] = taken._replace(was_reset=True)
+        for shares in (self.shares, self.leaving):
+            for queue, share in shares.items():
+                if self.key_of(queue) == key:
+                    shares[queue] = share._replace(begins_group=False)
 
     def tells(self, queue: OneQueue, offset: int) -> None:
         """Take note that a consumer tells how far it is."""
         self.told[queue] = offset
-        taken = self.taken.get(queue)
+        taken, share = self.taken.get(queue), self._share_of(queue)
         if taken is not None:
             self.taken[queue] = taken._replace(told=offset)
+        if share is not None and share.begins_group and not share.was_moved:
+            self.owed.stands_by(self.key_of(queue), share.begun)
 
     def worked_until(self, queue: OneQueue, model: ReferenceModel) -> int:
         """The end of what a consumer has worked off of a queue without a gap; or -1.

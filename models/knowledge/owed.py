@@ -42,6 +42,14 @@ class Owed(Forked):
         if is_anew or key not in self.since:
             self.since[key] = begin
 
+    def stands_by(self, key: OffsetKey, begin: int) -> None:
+        """Take note that a consumer still tells where it began a group anew.
+
+        A group that a crash has left without an offset was begun again since, before
+        that place: its queue did not have all its units yet.
+        """
+        self.since[key] = max(begin, self.since.get(key, begin))
+
     def worked_off(self, key: OffsetKey, name: str) -> None:
         """Take note that a message was consumed."""
         self._does(key, frozenset({name}))

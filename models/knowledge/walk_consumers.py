@@ -153,12 +153,13 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
         yield PullGoesOn(*at, queue, queue_offset, expected, len(goes_on.waiting))
         known.shares[queue] = goes_on._replace(wanted=_wanted(at, queue))
         return
-    taken, life = known.taken.pop(queue, None), known.life
+    taken, life, is_anew = known.taken.pop(queue, None), known.life, False
     if taken is not None:
         key = known.key_of(queue)
         possible, begins, life, was_reset, _ = taken
         yield QueueBegun(*at, key, queue_offset, possible, begins)
-        known.owed.begins(key, queue_offset, is_anew=taken.is_anew(queue_offset))
+        is_anew = taken.is_anew(queue_offset)
+        known.owed.begins(key, queue_offset, is_anew=is_anew)
         if possible == _NO_OFFSET and life == known.life and not was_reset:
             yield QueueBegunAnew(*at, queue, taken.told)
     known.shares[queue] = Share(
@@ -166,6 +167,7 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
         life=life,
         wanted=_wanted(at, queue),
         begun=queue_offset,
+        begins_group=is_anew,
     )
 
 

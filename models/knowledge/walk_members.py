@@ -14,6 +14,16 @@ from crashmq.models.history import (
 from crashmq.models.knowledge.moments import At, Moment
 from crashmq.models.knowledge.moments_of_consumers import MembersTold
 from crashmq.models.limits import CLIENT_SILENT_MS
+from crashmq.models.ops import TurnConsumer, all_parts
+
+
+def _has_another_turn(at: At, client: str) -> bool:
+    """Whether a client did something as it ended, and a heartbeat may have come last.
+
+    Who dies amid it leaves no note of it.
+    """
+    turns = [one for one in all_parts(at.step.op) if isinstance(one, TurnConsumer)]
+    return any(turn.client == client for turn in turns)
 
 
 def walk_members(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
@@ -29,7 +39,8 @@ def walk_members(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
         case RoundDone(service="client_housekeeping") as done:
             members.looked(done.began_ms, CLIENT_SILENT_MS)
         case ConsumerEnded(client, how):
-            members.ended(client, is_told=how != "vanish")
+            is_last = how != "vanish" and not _has_another_turn(at, client)
+            members.ended(client, is_told=is_last)
         case MembersAnswered(client, group, told):
             silent_ms, left = members.silent_for(group, at_ms), members.who_left(group)
             expired = members.who_expired(group)

@@ -62,17 +62,22 @@ def _meets(ranges: Sequence[Range], start: int, end: int) -> bool:
     catalogue="I9 I15",
 )
 def refuses_what_cannot_be_located(
-    found: StoreImage, extended: StoreImage, start: Started | Refused
+    found: StoreImage,
+    extended: StoreImage,
+    start: Started | Refused,
+    *,
+    is_foreign: bool = False,
 ) -> Iterator[Violation]:
     """Compares the start's answer and its list of damage with the files it found.
 
     It may refuse if the CRC-32 of a file differs although all its records are intact:
-    the damage cannot be located. It must list damage if and only if REC-4 would have it
-    refuse; without a mark it may list what RocketMQ would leave alone, too.
+    the damage cannot be located. So it may if that took the mark of a store which it
+    must not adopt, ``is_foreign``. It must list damage if and only if REC-4 would have
+    it refuse; without a mark it may list what RocketMQ would leave alone, too.
     """
     reason, mark = reason_to_refuse(found, extended), found.checkpoint.mark
     if isinstance(start, Refused):
-        if mark is None or has_impossible_place(found):
+        if mark is None or is_foreign or has_impossible_place(found):
             return
         paths = {
             file.path

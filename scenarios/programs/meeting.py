@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from crashmq.models.ops import (
     AdvanceClock,
     During,
+    LookMessage,
     Op,
+    PullMessage,
+    PutMessage,
+    QueryMessage,
     Restart,
     RunService,
+    SearchOffset,
     ServiceName,
     Shutdown,
     Together,
@@ -32,6 +38,7 @@ MEETINGS: tuple[tuple[ServiceName, ServiceName | None], ...] = (
 ACTIONS_OF_A_FLUSH = 4  # the writer comes in at one of the first
 MADE_TO_MEET = 4  # one interleaving of so many is a flush that meets a writer
 LATER = 4  # before one of so many time passes, or all that meets has one time
+FINDING = 3  # of so many one has a read of what was dispatched right before
 LONGER = 3  # of so many one has a caller who goes on after its first op
 AMID_A_STOP = 8  # one of so many has a put or round amid a stop, or after it
 
@@ -95,6 +102,8 @@ def together(draft: Draft) -> None:
     if is_aged:
         age(draft)
     parts = _parts(draft, count, is_aged=is_aged)
+    if chance.one_in(FINDING):
+        parts[chance.below(len(parts))] = _finds_what_is_there(draft)
     if chance.one_in(LONGER):
         at = chance.below(len(parts))
         parts[at] = draft.drawn.longer(parts[at])
@@ -104,6 +113,26 @@ def together(draft: Draft) -> None:
     elif is_aged:
         # What others kept from going has to go now.
         clean_now(draft)
+
+
+def _finds_what_is_there(draft: Draft) -> Op:
+    """Put a message and dispatch it; a read that finds it, as the space has such."""
+    chance, drawn, space = draft.chance, draft.drawn, draft.space
+    put = drawn.put()
+    assert isinstance(put, PutMessage), put
+    reads: dict[str, Op] = {
+        "pull": PullMessage(put.topic, put.queue_id, 0),
+        "look": LookMessage(0),
+        "search": SearchOffset(put.topic, put.queue_id, 0),
+    }
+    if space.query_keys and draft.setup.has_index:
+        put = replace(put, keys=chance.pick(space.query_keys))
+        reads["query"] = QueryMessage(put.topic, put.keys)
+    draft.add(put, RunService("flush_commit_log"), RunService("reput"))
+    kinds = [kind for kind in reads if kind in space.together]
+    if "query" in kinds and chance.coin():
+        return reads["query"]
+    return reads[chance.pick(tuple(kinds))] if kinds else drawn.part()
 
 
 def _parts(draft: Draft, count: int, *, is_aged: bool) -> list[Op]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from crashmq.models.ops import DiskFault
+from crashmq.models.ops import DiskFault, Schedule
 from crashmq.models.program import Setup
 from crashmq.scenarios.programs.space import (
     ALL_TIMES,
@@ -148,6 +148,7 @@ INDEXED = replace(
         ("burst", 4),
         ("service", 8),
         ("query", 6),
+        ("together", 3),
         ("crash", 3),
         ("damage", 2),
         ("restart", 1),
@@ -156,6 +157,15 @@ INDEXED = replace(
         ("fault", 2),
     ),
     kept=("burst", "query", "crash"),
+    together=often(
+        ("query", 5), ("put", 4), ("service", 5), ("pull", 1), ("shutdown", 1)
+    ),
+    together_counts=often((2, 3), (3, 2)),
+    schedules=often(
+        (Schedule("preempt", depth=1, steps=24), 2),
+        (Schedule("pct", depth=2, steps=64), 2),
+        (Schedule("pct", depth=2, steps=120, grain="lines"), 1),
+    ),
     labels=often(
         (Label(keys="Aa"), 3),
         (Label(keys="BB"), 2),  # the same hash as Aa

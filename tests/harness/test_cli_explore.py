@@ -70,6 +70,14 @@ def test_a_crash_point_is_closed_if_it_has_few_enough_choices(tmp_path: Path) ->
     assert ": CLOSED" in enough.output
 
 
+def test_a_crash_point_is_closed_by_what_starts_read(tmp_path: Path) -> None:
+    case = case_of_one_put(tmp_path)
+
+    closed = crashmq(case, "--depth", 1, "--choices", 2, "--close")
+
+    assert ": CLOSED" in closed.output
+
+
 def test_a_planted_bug_becomes_a_case_that_replays(tmp_path: Path) -> None:
     out = tmp_path / "out"
 

@@ -248,6 +248,18 @@ def test_a_machine_without_spark_is_told_how_to_get_it(
     assert not (tmp_path / "run").exists()
 
 
+def test_a_report_is_added_to_the_page_of_a_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, out = tmp_path / "page.md", tmp_path / "run"
+    page.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
+
+    in_a_process("soak", "clean_restart", "--episodes", 2, "--local", "--out", out)
+
+    assert page.read_text() == "before\n" + (out / "report.md").read_text()
+
+
 def test_a_directory_without_a_run_has_no_report(tmp_path: Path) -> None:
     result = crashmq("report", tmp_path)
 

@@ -100,6 +100,13 @@ def test_what_can_be_located_must_be_listed_and_served_around(
     assert len(broke) == broken
 
 
+def test_what_others_may_have_left_may_be_refused() -> None:
+    refused = (files(LOG), files(LOG), Refused("units would go"))
+
+    assert refuses_what_cannot_be_located.violations(*refused)
+    assert not refuses_what_cannot_be_located.violations(*refused, is_foreign=True)
+
+
 def kept(
     records: list[Record],
     *,

@@ -165,3 +165,35 @@ def test_a_directory_without_a_run_has_no_report(tmp_path: Path) -> None:
 )
 def test_a_count_is_shortened_to_fit_a_box(number: int, text: str) -> None:
     assert render.short(number) == text
+
+
+def test_a_page_says_when_where_and_by_what_command_it_was_made(red: Path) -> None:
+    page, text = (red / "report.html").read_text(), (red / "report.md").read_text()
+
+    for told in (page, text):
+        assert "<code>crashmq soak</code>" in told or "`crashmq soak`" in told
+        assert "on here, 4.0 s" in told
+    assert "2026-11-24 00:00:00 UTC on here" in page
+
+
+def test_each_place_that_the_contents_name_is_there(red: Path) -> None:
+    page = (red / "report.html").read_text()
+
+    named = re.findall(r'<a href="#([a-z-]+)"', page)
+    assert len(named) == 8
+    assert all(f'<h2 id="{name}"' in page for name in named)
+
+
+def test_laws_that_nobody_checked_are_folded_away_if_they_are_many(red: Path) -> None:
+    page = (red / "report.html").read_text()
+
+    assert "Never checked in this run: 1 law" in page
+    assert page.index("IX-1", page.index('id="laws"')) > page.index("Never checked in")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.04, "0.0 s"), (59.9, "59.9 s"), (245.2, "4 min 5 s"), (21_660, "6 h 1 min")],
+)
+def test_a_time_is_told_in_two_units_at_most(seconds: float, text: str) -> None:
+    assert render.duration(seconds) == text

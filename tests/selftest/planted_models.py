@@ -175,7 +175,7 @@ _IMAGE = (
     (
         "I03",
         *("record", "parse_record"),
-        "0 in raw and not (takes_nul and _is_kept(raw, bytes(data[end : end + 4])))",
+        "0 in raw and not (takes_nul and _is_kept(raw, data, end, head[6] + size))",
         "False",
     ),
     (

@@ -15,9 +15,9 @@ a record counts only at the offset it says is its own, its length is bounded bef
 anything is read, and a filler must reach to its file's end. Without that property no
 CRC covers topic and properties, and a lost sector reads as zeros: so a put refuses a
 NUL, and a check of CRCs takes one as loss; RocketMQ takes one, so of what others wrote
-only a run of ``_PIECE`` NULs counts as loss, or one at the end of all. A record without
-that property is told by its body's CRC: turning the option on does not cost the
-messages that are there.
+only ``_PIECE`` NULs in a row count as loss, or one at the end if nothing follows or its
+piece of the file is all NULs. A record without that property is told by its body's CRC:
+turning the option on does not cost the messages that are there.
 """
 
 from __future__ import annotations
@@ -204,7 +204,8 @@ def _check_names(
         return BAD_TOPIC
     if check_nul and 0 in properties:
         behind = data[end : end + SEEN_BEHIND]
-        if _has_lost(properties, behind, takes_nul=takes_nul):
+        in_piece = (fields[6] + fields[0]) % len(_PIECE)
+        if _has_lost(properties, behind, in_piece, takes_nul=takes_nul):
             return BAD_PROPERTIES
     topic = raw_topic.decode(errors="replace")
     code = _tags_code_of(properties) if properties else 0
@@ -220,16 +221,23 @@ def _check_names(
     )
 
 
-def _has_lost(properties: bytes, behind: bytes, *, takes_nul: bool) -> bool:
+def _has_lost(
+    properties: bytes, behind: bytes, in_piece: int, *, takes_nul: bool
+) -> bool:
     """Whether NULs in the properties say that bytes were lost.
 
-    ``behind`` are the bytes after the record: whatever loses its end loses them.
+    ``behind`` are the bytes after the record: whatever loses its end loses them, as far
+    as they lie in one piece of the file with the record's last ``in_piece`` bytes.
     """
     written = _written_part(properties)
     if not takes_nul:
         return 0 in written
-    ends_in_loss = written[-1:] == b"\0" and bool(behind) and not any(behind)
-    return ends_in_loss or _PIECE in written
+    if _PIECE in written:
+        return True
+    if written[-1:] != b"\0" or not behind:
+        return False
+    last_piece = properties[-in_piece:] + behind[: len(_PIECE) - in_piece]
+    return not any(behind) or not any(last_piece)
 
 
 def _written_part(properties: bytes) -> bytes:
