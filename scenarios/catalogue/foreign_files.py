@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import get_args
 
-from crashmq.models.ops import PlantFile
+from crashmq.models.ops import PlantFile, ServiceName, SurvivorKind
 from crashmq.models.program import HOUR_MS, FlushMode, FoundStore, Setup
 from crashmq.scenarios.catalogue.scenario import Scenario
 from crashmq.scenarios.catalogue.topic_deletion import DELETIONS
@@ -70,6 +70,17 @@ _LEFT_OVER = (
     PlantFile("abort", "empty"),
 )
 
+_SERVICES: tuple[tuple[ServiceName, int], ...] = (
+    ("reput", 5),
+    ("flush_commit_log", 3),
+    ("flush_consume_queue", 2),
+    ("checkpoint", 2),
+    ("flush_index", 1),
+)
+_SURVIVORS: tuple[SurvivorKind, ...] = often(
+    ("none", 2), ("all", 1), ("prefix", 2), ("hashed", 3)
+)
+
 _SPACE = replace(
     BREAKING,
     kinds=often(
@@ -88,16 +99,12 @@ _SPACE = replace(
     kept=("burst", "service", "damage"),
     labels=INDEXED.labels,
     services=often(
-        ("reput", 5),
-        ("flush_commit_log", 3),
-        ("flush_consume_queue", 2),
-        ("checkpoint", 2),
-        ("flush_index", 1),
+        *_SERVICES,
         ("clean_commit_log", 1),
         ("clean_consume_queue", 1),
     ),
     crash_kinds=often(("process_kill", 1), ("power_loss", 1)),
-    survivor_kinds=often(("none", 2), ("all", 1), ("prefix", 2), ("hashed", 3)),
+    survivor_kinds=_SURVIVORS,
     damage_targets=often((("consumequeue[0]", "delete"), 1), (("abort", "delete"), 1)),
     damages_a_stop=often((1, 3), (2, 3), (3, 2), (5, 1)),
     plants=(*_NOBODYS, *_LEFT_OVER),
@@ -174,14 +181,8 @@ _ADOPTING = replace(
     batch_counts=often((2, 3), (1, 1), (5, 1)),
     deletions=often((Address("T1", -1), 2), (Address("T0", 1), 1)),
     crash_kinds=often(("power_loss", 1), ("process_kill", 1)),
-    survivor_kinds=often(("none", 2), ("all", 1), ("prefix", 2), ("hashed", 3)),
-    services=often(
-        ("reput", 5),
-        ("flush_commit_log", 3),
-        ("flush_consume_queue", 2),
-        ("checkpoint", 2),
-        ("flush_index", 1),
-    ),
+    survivor_kinds=_SURVIVORS,
+    services=often(*_SERVICES),
     search_times_ms=Numbers((0, -1, -1000, -1100, -1500, -1800, 10, 3000), 12_000),
     query_keys=("key-1", "key-2", "key-4", "K7", "K10", "nobody"),
     query_counts=often((32, 3), (64, 1), (1, 2), (3, 1)),

@@ -11,7 +11,7 @@ from fsck_damages import broken_copies
 from golden_store import golden
 
 from crashmq.harness.cli import main
-from crashmq.harness.fsck import scanner
+from crashmq.harness.fsck import scanner, shapes
 from crashmq.harness.fsck.fsck import FsckReport, fsck
 from crashmq.harness.fsck.places import Places
 from crashmq.harness.fsck.recognise import NotAStore
@@ -175,3 +175,29 @@ def test_what_a_start_loses_is_foretold_of_runs_that_are_left_out(
 
         assert split == whole
         assert whole.counts.lost_by_rocketmq or ends == "killed"
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_company_is_nothing_to_what_is_left_out(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = golden(name).unpack(tmp_path / "store")
+    found = []
+    for least in (1, 1 << 30):
+        for module in (scanner, shapes):
+            monkeypatch.setattr(module, "GROUP_MIN", least)
+        found.append(left_out(root))
+
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("alike", [1, 2, 16])
+def test_records_of_one_size_are_chained_as_all_others(
+    alike: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The batches of this store have inner messages of one size."""
+    root = golden("batch-clean").unpack(tmp_path / "store")
+    usual = left_out(root)
+    monkeypatch.setattr(scanner, "_ALIKE", alike)
+
+    assert left_out(root) == usual
