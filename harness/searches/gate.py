@@ -252,9 +252,11 @@ class _Gate:
                 self.progress(self._far())
 
     def _in_order(self, until: float | None) -> list[Part]:
-        """Where time is short, something of every scenario comes first."""
+        """Where time is short, something of every scenario comes first, or nothing."""
         if until is None:
             return self.parts
+        if time.monotonic() >= until:
+            return []
         return sorted(self.parts, key=lambda part: _IN_HASTE.index(part.phase))
 
     def end(self) -> None:

@@ -138,6 +138,7 @@ def test_what_is_said_of_a_state_is_what_is_said_of_it_alone(
     assert shared_starts.starts < count
 
 
+@pytest.mark.slow
 def test_states_are_counted_as_their_programs_would_be() -> None:
     """So that what a kill left and what a power loss left the same are two states."""
     explorer = Explorer("power_loss", Limits(depth=1, cuts=False))

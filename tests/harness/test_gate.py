@@ -61,6 +61,7 @@ def test_the_number_of_workers_decides_nothing(tmp_path: Path) -> None:
     assert found(1) == found(3)
 
 
+@pytest.mark.slow
 def test_a_gate_that_stops_at_the_first_failure_says_what_it_left(
     tmp_path: Path,
 ) -> None:
@@ -122,6 +123,7 @@ def test_a_planted_bug_is_found_shrunk_and_kept(tmp_path: Path) -> None:
     assert len(laws) == len(set(laws))
 
 
+@pytest.mark.slow
 def test_a_recorded_case_that_fails_again_is_red(tmp_path: Path) -> None:
     case = CaseFile("reput_behind", Program(Setup(), PUTS), "PUT-1", 1, "", "")
     case.save(tmp_path / "twice.case.json")
