@@ -173,8 +173,8 @@ class ConsumeQueueExt:
         """Keep the entries up to the one at ``address``, or none if it is no address.
 
         ``keep``: keep all in any case, since they belong to expired messages and are
-        durable. Where nothing is left at an address, of a damaged record's unit, say, no
-        later entry gets it or one before: that unit would lead to another record's.
+        durable. Where nothing is left at an address, of a damaged record's unit, say,
+        no later entry gets it: that unit would lead to another record's.
 
         Source: ConsumeQueueExt#truncateByMaxAddress.
         """
