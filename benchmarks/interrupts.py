@@ -51,6 +51,7 @@ COMMANDS = {
     "soak, red": "soak truncated_files --mutant R28 --local --episodes 60 --out {new}",
     "report": "report run",
     "nights": "nights .",
+    "compact": "compact run",
     "sql": "sql run select+count(*)+from+episodes",
     "replay": f"replay {CASE} --until breach --svg {{new}}.svg",
     "shrink": "shrink {case}",

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import click
 
-from crashmq.harness.commands.exits import BadInput, unknown
+from crashmq.harness.commands.exits import CLEAN, FINDINGS, BadInput, unknown
+from crashmq.harness.commands.output import say
 from crashmq.harness.failures.baseline import (
     BadBaseline,
     Baseline,
@@ -239,6 +240,21 @@ def writing() -> Iterator[None]:
             f"{error.filename}: cannot be written: {error.strerror}. Name a place "
             f"that can."
         ) from None
+
+
+def exit_with(mutant: str | None, code: int) -> NoReturn:
+    """End a search; one with a bug planted that broke no law has missed it.
+
+    Args:
+        mutant: the id that was typed, of ours; None or "none" for no bug.
+        code: the exit code of what was found.
+    """
+    if code == CLEAN and mutant and mutant != NO_MUTANT:
+        title = MUTANTS[mutant].title
+        say(f"MISSED: planted bug {mutant} ({title}) broke no law")
+        say(f"  next    crashmq mutants --only {mutant}")
+        code = FINDINGS
+    raise SystemExit(code)
 
 
 def mutant_option(mutant: str) -> str:

@@ -15,6 +15,7 @@ import click
 
 from crashmq.harness.commands.arguments import (
     case_at,
+    exit_with,
     mutant_named,
     mutant_option,
     planted,
@@ -143,7 +144,7 @@ def command(**typed: Any) -> None:
     if asked.out is not None:
         _check_out(asked.out)
     code = explored_each(asked)
-    raise SystemExit(_crash_all(asked, disks) if code is None else code)
+    exit_with(asked.mutant, _crash_all(asked, disks) if code is None else code)
 
 
 def _crash_all(asked: Asked, disks: tuple[str, ...]) -> int:

@@ -21,6 +21,7 @@ from crashmq.harness.commands.arguments import (
     baseline_at,
     baseline_option,
     can_it,
+    exit_with,
     mutant_named,
     scenarios_named,
     subject_at,
@@ -213,7 +214,7 @@ def _soak(typed: _Typed) -> None:
             _run(typed, task, out, engine)
             summary, cases = write_report(engine.summed(out), out, baseline)
     tell(summary, out, cases)
-    raise SystemExit(summary.exit_code)
+    exit_with(None if summary.distinct_failures else typed.mutant, summary.exit_code)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ def strict_json(text: str) -> str:
             continue
         if part == ",":
             # One that nothing comes before or behind says nothing.
-            has_comma = bool(parts) and parts[-1] not in ("{", "[", ":")
+            has_comma = bool(parts) and parts[-1] not in ("{", "[")
             continue
         if part == ":" and bare_at >= 0:
             parts[bare_at] = f'"{parts[bare_at]}"'
@@ -67,7 +67,8 @@ def strict_json(text: str) -> str:
         has_comma = False
         bare_at = len(parts) if kind in ("number", "name") else -1
         parts.append(_in_double_quotes(part) if kind == "single" else part)
-    return "".join([*parts, ","] if has_comma else parts)
+    # Two numbers with a space between are none.
+    return " ".join([*parts, ","] if has_comma else parts)
 
 
 def _in_double_quotes(text: str) -> str:

@@ -78,6 +78,16 @@ def test_a_crash_point_is_closed_by_what_starts_read(tmp_path: Path) -> None:
     assert ": CLOSED" in closed.output
 
 
+def test_a_planted_bug_that_breaks_no_law_is_missed(tmp_path: Path) -> None:
+    case = case_of_one_put(tmp_path)
+
+    clean = crashmq(case, "--depth", 1, "--choices", 2)
+    missed = crashmq(case, "--depth", 1, "--choices", 2, "--mutant", "E49")
+
+    assert (clean.exit_code, missed.exit_code) == (0, 1), missed.output
+    assert "MISSED: planted bug E49 (deleted-files-counted-twice)" in missed.output
+
+
 def test_a_planted_bug_becomes_a_case_that_replays(tmp_path: Path) -> None:
     out = tmp_path / "out"
 

@@ -139,6 +139,16 @@ def test_a_soak_without_spark_goes_on_and_becomes_longer(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
+def test_a_planted_bug_that_breaks_no_law_is_missed(tmp_path: Path) -> None:
+    args = ("--episodes", 4, "--mutant", "E49", "--local", "--out", tmp_path / "run")
+
+    result = in_a_process("soak", "clean_restart", *args)
+
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert "MISSED: planted bug E49" in result.stdout
+
+
+@pytest.mark.slow
 def test_a_night_has_a_place_and_a_seed_of_its_own(tmp_path: Path) -> None:
     night = ("--seed", "nightly", "--night", "2026-11-24", "--time", "1s")
 

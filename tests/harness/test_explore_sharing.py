@@ -113,6 +113,7 @@ ENGINES = {"": None, "cuts": CUTS} | {
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.slow
 def test_what_is_said_of_a_state_is_what_is_said_of_it_alone(
     name: str, engine: str
 ) -> None:

@@ -68,7 +68,8 @@ def two_puts() -> Program:
     ("scenario", "ops"),
     [
         *(("power_loss", 8), ("process_kill", 8), ("truncated_files", 8)),
-        *(("consumer_crash", 40), ("broadcast", 40)),
+        pytest.param("consumer_crash", 40, marks=pytest.mark.slow),
+        ("broadcast", 40),
     ],
 )
 def test_what_is_said_of_a_state_is_what_its_program_says(
@@ -206,6 +207,7 @@ def test_a_fall_amid_a_write_of_the_checkpoint_may_have_torn_it() -> None:
     assert torn == {("write", "checkpoint")}
 
 
+@pytest.mark.slow
 def test_exploring_a_history_leaves_it_as_it_was() -> None:
     program = short("power_loss", 3, 5)
     before = run_program(program, "power_loss").digest

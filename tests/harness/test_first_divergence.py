@@ -49,6 +49,7 @@ def test_the_engine_does_not_part_from_itself() -> None:
     assert first_divergence(one, again) == ""
 
 
+@pytest.mark.slow
 def test_a_parting_names_who_does_what_instead_and_no_place() -> None:
     elsewhere = PutMessage("T1", 3, 700)
     other = Program(Setup(), (elsewhere, elsewhere, KILLED, Restart()))
@@ -59,6 +60,7 @@ def test_a_parting_names_who_does_what_instead_and_no_place() -> None:
     assert told.startswith("records_in")
 
 
+@pytest.mark.slow
 def test_one_bug_parts_in_one_way_whichever_law_it_breaks() -> None:
     bug = MUTANTS["R35"]
     flush = RunService("flush_commit_log")
@@ -68,6 +70,7 @@ def test_one_bug_parts_in_one_way_whichever_law_it_breaks() -> None:
     assert parts(bug, failed) == parts(bug, bug.trigger) != ""
 
 
+@pytest.mark.slow
 def test_bugs_that_break_one_law_in_one_program_part_in_their_own_ways() -> None:
     bugs = [MUTANTS[name] for name in ("E47", "E48")]
     program = Program(Setup(), (PUT,))
@@ -104,6 +107,7 @@ def test_of_a_program_without_end_the_first_part_is_noted(
     assert sys.getprofile() is None
 
 
+@pytest.mark.slow
 def test_a_kill_is_signed_with_its_parting() -> None:
     row = examine(Hunt(CANARY, 0, 60.0))
 

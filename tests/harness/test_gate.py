@@ -48,6 +48,7 @@ def test_the_shipped_engine_passes(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_number_of_workers_decides_nothing(tmp_path: Path) -> None:
     def found(workers: int) -> list[object]:
         kept = tmp_path / str(workers)
@@ -79,6 +80,7 @@ def test_a_gate_without_time_says_that_it_asked_nothing(tmp_path: Path) -> None:
     assert (result.failures, result.interrupted) == ([], False)
 
 
+@pytest.mark.slow
 def test_a_known_failure_is_counted_and_no_other_is_hidden(tmp_path: Path) -> None:
     whole = kept_in(tmp_path / "all", tmp_path / "none")
     red = check(["clean_restart"], "dev", told, mutant=PLANTED, options=whole)
@@ -101,6 +103,7 @@ def test_a_failure_elsewhere_than_the_baseline_says_is_red(tmp_path: Path) -> No
     assert replace(entry, scenario="").is_of("PUT-1", "clean_restart")
 
 
+@pytest.mark.slow
 def test_a_planted_bug_is_found_shrunk_and_kept(tmp_path: Path) -> None:
     result = check(
         ["clean_restart"],

@@ -45,6 +45,7 @@ def planted(after: str) -> Mutant:
     return Mutant("T01", "toy", ("CL-1",), (Edit(*SCAN, SCANNED, after),))
 
 
+@pytest.mark.slow
 def test_the_canary_is_found_at_once_and_cut_to_a_case_that_replays() -> None:
     row = examine(Hunt(CANARY, 0, 60.0))
 
@@ -106,6 +107,7 @@ def test_exploring_finds_what_a_lost_sync_does_and_its_program_replays() -> None
     assert again.law == found.law
 
 
+@pytest.mark.slow
 def test_a_bug_that_ends_its_process_is_found_by_that() -> None:
     bug = planted("if __import__('os')._exit(7):")
 
@@ -135,6 +137,7 @@ def spin(*_: object, **__: object) -> None:
 
 
 @pytest.mark.parametrize("clean_ends", [True, False])
+@pytest.mark.slow
 def test_a_hang_counts_only_if_the_clean_engine_comes_to_an_end(
     monkeypatch: pytest.MonkeyPatch, clean_ends: bool
 ) -> None:
@@ -164,6 +167,7 @@ def test_a_mutant_that_cannot_be_planted_is_a_search_not_carried_out() -> None:
     assert "MutantUnsupported" in result.own_defect
 
 
+@pytest.mark.slow
 def test_a_campaign_over_processes_finds_what_one_process_finds() -> None:
     hunts = Campaign((CANARY, MUTANTS["R22"]), budget_s=60.0).hunts()
 
@@ -271,6 +275,7 @@ def test_our_own_policy_is_among_those_compared() -> None:
     assert next(iter(POLICIES)) == "ours"
 
 
+@pytest.mark.slow
 def test_what_the_engine_raises_as_the_harness_looks_at_it_is_found() -> None:
     place = ("crashmq.engine.store.logfile.mapped_file_queue", "MappedFileQueue")
     bug = Edit(place[0], f"{place[1]}.max_offset", "if not files:", "if False:")

@@ -80,6 +80,7 @@ def test_an_interrupt_that_reached_nobody_is_raised_by_the_next_line_of_progress
     INTERRUPTS.heed()  # the command is over: whoever works next in here is left alone
 
 
+@pytest.mark.slow
 def test_an_error_that_an_interrupt_became_is_no_defect(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
