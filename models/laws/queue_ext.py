@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
 
@@ -19,6 +20,7 @@ from crashmq.models.files.queue_ext import (
     starts_of_ext_units,
 )
 from crashmq.models.files.record import Bytes, Record, is_light_queue
+from crashmq.models.files.store_image import StoreImage
 from crashmq.models.laws.judged import Judged
 from crashmq.models.laws.registry import law
 from crashmq.models.verdict import Place, Violation
@@ -202,8 +204,9 @@ def nothing_lies_behind_the_last_address(judged: Judged) -> Iterator[Violation]:
     """Looks for an entry after the last one with a unit, where the extension is on.
 
     An entry is written before its ConsumeQueue unit, so a crash may leave an entry
-    without a unit; the next start cuts it. Judged at rest; not where no unit has an ext
-    address and older units have expired: the entries may be theirs.
+    without a unit; the next start cuts it. Where a unit could not be appended the entry
+    of its record waits, since dispatch tries again. Judged at rest; not where no unit
+    has an ext address and older units have expired: the entries may be theirs.
 
     Source: ConsumeQueueExt#truncateByMaxAddress.
     """
@@ -223,11 +226,30 @@ def nothing_lies_behind_the_last_address(judged: Judged) -> Iterator[Violation]:
             elif place is not None and base < led[-1] + (1 << 63):
                 continue  # CQ-9 says how far it is filled
             size = ext_unit_size(image.files[path], end)
+            if size > 0 and _waits(image, queue, base + end - (1 << 63)):
+                end += size
+                size = ext_unit_size(image.files[path], end)
             if size > 0:
                 where = Place(path, end, f"address {base + end}")
                 yield Violation(
                     where, f"a unit of {size} bytes", "none: nothing leads there"
                 )
+
+
+def _waits(image: StoreImage, queue: QueueImage, address: int) -> bool:
+    """Whether the entry there is of the first record that is not dispatched yet."""
+    entry = ext_unit_at(image.files, queue.name, address)
+    newest = max(
+        (one.units[-1].phy_offset for one in image.consume_queues if one.units),
+        default=-1,
+    )
+    records = image.commit_log.records
+    first = bisect_right(records, newest, key=lambda record: record.phy_offset)
+    if entry is None or first == len(records):
+        return False
+    record = records[first]
+    said = (entry.tags_code, entry.msg_store_time)
+    return said == (record.tags_code, record.store_timestamp)
 
 
 @law(

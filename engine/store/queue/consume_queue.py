@@ -391,8 +391,6 @@ class ConsumeQueue:
         if said.bit_map and not is_proven:
             UNPROVEN.hit()
             return False
-        if is_proven:
-            return True
         # A torn address leads to what an older unit's does, which may say the same. An
         # older one that leads nowhere is no witness.
         older = self._last_address_before(request.consume_queue_offset, log_min_offset)

@@ -89,6 +89,7 @@ class ConsumeQueueExt:
             disk, f"{EXT_DIR}/{topic}/{queue_id}", file_size, is_derived=True
         )
         self._recovered_end = 0
+        self._begin = 0  # of the first file, if there is none
 
     def _check(self) -> None:
         assert self._recovered_end >= 0, self._recovered_end
@@ -124,11 +125,11 @@ class ConsumeQueueExt:
         if unit.size > min(UNIT_SIZE_MAX, room):
             TOO_LARGE.hit()
             return NO_ADDRESS
-        file = self.mapped_files.get_or_create_last_mapped_file(0)
+        file = self.mapped_files.get_or_create_last_mapped_file(self._begin)
         if unit.size > room - file.wrote:
             file.append_declared(_CLOSED, file.file_size - file.wrote)
             ROLLED.hit()
-            file = self.mapped_files.get_or_create_last_mapped_file(0)
+            file = self.mapped_files.get_or_create_last_mapped_file(self._begin)
         offset = file.file_from_offset + file.wrote
         appended = file.append_message(unit.encode())
         assert appended, file
@@ -172,7 +173,8 @@ class ConsumeQueueExt:
         """Keep the entries up to the one at ``address``, or none if it is no address.
 
         ``keep``: keep all in any case, since they belong to expired messages and are
-        durable.
+        durable. Where nothing is left at an address, of a damaged record's unit, say,
+        no later entry gets it: that unit would lead to another record's.
 
         Source: ConsumeQueueExt#truncateByMaxAddress.
         """
@@ -184,11 +186,19 @@ class ConsumeQueueExt:
             if self.mapped_files.files:
                 CUT.hit()
                 self.mapped_files.destroy()
+            self._begin = self._first_file_past(address)
             return
         end = address - OFFSET_ADDED + unit.size
         if end < self._recovered_end:
             CUT.hit()
         self.mapped_files.truncate_dirty_files(end)
+
+    def _first_file_past(self, address: int) -> int:
+        """Where a file begins whose addresses are all higher; 0 if there is none."""
+        size = self.mapped_files.file_size
+        begin = (address - OFFSET_ADDED) // size * size + size
+        has_room = is_address(address) and is_address(begin + size + OFFSET_ADDED)
+        return begin if has_room else 0
 
     def truncate_by_min_address(self, address: int) -> int:
         """Remove files with only entries before ``address``; returns how many.

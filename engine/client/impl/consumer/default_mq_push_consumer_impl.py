@@ -56,6 +56,8 @@ _READ = (
     ResponseCode.PULL_RETRY_IMMEDIATELY,
 )
 """The answers to a pull that say where it is in the queue."""
+_TOLD = (*_READ, ResponseCode.PULL_OFFSET_MOVED)
+"""The answers after which a client knows where it is in this life of the broker."""
 
 FLOW_CONTROL = probe("pull.flow_control", "too much was pulled and not consumed")
 NOT_LOCKED = probe("pull.not_locked", "a queue was due that is not locked")
@@ -181,7 +183,7 @@ class DefaultMQPushConsumerImpl:
         if request.process_queue.dropped:
             GONE.hit()
             return
-        if response.code in _READ:
+        if response.code in _TOLD:
             self._offset_store.heard_of(request.queue, response.broker_life)
         is_asked = self._rebalance_impl.subscriptions.is_still_asked(pull.subscription)
         if response.code in _READ and not is_asked:
