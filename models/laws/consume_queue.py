@@ -272,7 +272,17 @@ def _may_be_left_over(unit: Unit, end: int) -> bool:
 
 
 def _hole(queue: QueueImage, judged: Judged) -> Iterator[Violation]:
+    """What lies behind a queue's end; nothing where all up to there has expired.
+
+    A start trusts the files before the one that leads to the log's first record. What
+    is damaged there cannot be told from the log, and no reader is shown it.
+    """
     strays = queue.stray_units
+    after = [file for file in queue.files if file.base > queue.end * UNIT_SIZE]
+    if after and after[0].units:
+        first_place = after[0].units[0].phy_offset
+        if first_place < judged.image.commit_log.min_phy_offset:
+            return
     end = judged.image.commit_log.max_phy_offset
     if all(_may_be_left_over(unit, end) for unit in strays) and tail_is_excused(judged):
         return
