@@ -40,6 +40,14 @@ class Filters(Forked):
         """Take note that nobody knows what counts for a group on a topic."""
         self.now.pop(key, None)
 
+    def asked_of_old(self, key: FilterKey) -> None:
+        """Take note of a subscription of an older version, which changes nothing.
+
+        But a broker keeps nothing of one by tags, so it can compare no version then.
+        """
+        if any(kind == "TAG" for _, kind in self.now.get(key, ())):
+            self.forget(key)
+
     def forget_group(self, group: str) -> None:
         """The same of a group, on all topics."""
         for key in [key for key in self.now if key[0] == group]:

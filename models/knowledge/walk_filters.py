@@ -67,8 +67,8 @@ def _asked_amid_others(filters: Filters, op: FilterOp) -> None:
         return
     key = op.group, op.topic
     if op.version:
-        return  # it is older than what is known, and changes nothing of that
-    if _is_of_use(op):
+        filters.asked_of_old(key)
+    elif _is_of_use(op):
         asked = op.expression, op.expression_type
         filters.subscribed(key, asked, is_certain=False)
     else:
@@ -78,7 +78,9 @@ def _asked_amid_others(filters: Filters, op: FilterOp) -> None:
 def _answered(filters: Filters, op: FilterOp, *, is_taken: bool) -> None:
     if isinstance(op, Unsubscribe):
         filters.forget_group(op.group)
-    elif not op.version:
+    elif op.version:
+        filters.asked_of_old((op.group, op.topic))
+    else:
         key = op.group, op.topic
         filters.forget(key)
         if is_taken and _is_of_use(op):
