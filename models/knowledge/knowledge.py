@@ -173,6 +173,7 @@ class Knowledge:
             ext_size=setup.queue_ext_size if setup.has_queue_ext else 0,
             bit_map_of=bit_map_at if knows_bit_maps else None,
             takes_odd_properties=self.tampering.origin is not Origin.OURS,
+            entry_may_wait=bool(setup.disk_capacity) or not self.works(QUEUES),
         )
 
     def saw_faults(self, step: Step) -> None:

@@ -33,6 +33,8 @@ class Judged:
         bit_map_of: a record's bit map by phy_offset and size; None if unknown.
         takes_odd_properties: RocketMQ may have put some of the records, whoever wrote
             the files since.
+        entry_may_wait: the disk was full or failed, perhaps, as a unit was appended, so
+            that its entry in consumequeue_ext waits until dispatch tries again.
     """
 
     image: StoreImage
@@ -46,6 +48,7 @@ class Judged:
     ext_size: int = 0
     bit_map_of: Callable[[int, int], bytes] | None = None
     takes_odd_properties: bool = False
+    entry_may_wait: bool = False
 
 
 def tail_is_excused(judged: Judged) -> bool:

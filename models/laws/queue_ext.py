@@ -226,7 +226,8 @@ def nothing_lies_behind_the_last_address(judged: Judged) -> Iterator[Violation]:
             elif place is not None and base < led[-1] + (1 << 63):
                 continue  # CQ-9 says how far it is filled
             size = ext_unit_size(image.files[path], end)
-            if size > 0 and _waits(image, queue, base + end - (1 << 63)):
+            may_wait = size > 0 and judged.entry_may_wait
+            if may_wait and _waits(image, queue, base + end - (1 << 63)):
                 end += size
                 size = ext_unit_size(image.files[path], end)
             if size > 0:

@@ -93,9 +93,13 @@ def test_the_report_on_a_damaged_store_is_the_same(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ARCHIVES)
-def test_every_damage_of_a_store_has_the_same_report(name: str, tmp_path: Path) -> None:
+def test_damages_of_each_store_have_the_same_report(name: str, tmp_path: Path) -> None:
+    """Every ninth of each store, another one in each: all take minutes."""
     store = archive(name)
-    for number, (label, _) in enumerate(broken_copies(store, 1)):
+    damages = [label for label, _ in broken_copies(store, 1)]
+    for number, label in enumerate(damages):
+        if number % 9 != ARCHIVES.index(name) % 9:
+            continue
         root = written(store, tmp_path, number, label)
 
         assert told(root, IN_SPLITS) == told(root, WHOLE), label
