@@ -278,11 +278,12 @@ def _hole(queue: QueueImage, judged: Judged) -> Iterator[Violation]:
     is damaged there cannot be told from the log, and no reader is shown it.
     """
     strays = queue.stray_units
-    after = [file for file in queue.files if file.base > queue.end * UNIT_SIZE]
-    if after and after[0].units:
-        first_place = after[0].units[0].phy_offset
-        if first_place < judged.image.commit_log.min_phy_offset:
-            return
+    begin = judged.image.commit_log.min_phy_offset
+    behind = [file for file in queue.files if file.base > queue.end * UNIT_SIZE]
+    following = behind[0].units[:1] if behind else ()
+    around = (*queue.units[-1:], *following)
+    if following and all(unit.phy_offset < begin for unit in around):
+        return
     end = judged.image.commit_log.max_phy_offset
     if all(_may_be_left_over(unit, end) for unit in strays) and tail_is_excused(judged):
         return

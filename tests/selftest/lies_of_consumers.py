@@ -81,7 +81,7 @@ LIES_OF_CONSUMERS = (
         "PullSent(queue, request.queue_offset, told)",
         "PullSent(queue, 2 * request.queue_offset, told)",
     ),
-    _lie("CON-4", "take", "message.record, status", "message.record[::-1], status"),
+    _lie("CON-4", "take", "message.record,", "message.record[::-1],"),
     _lie("CON-7", "tell_queues", "if not its.dropped", "if its.dropped"),
     _lie(
         "CON-9",

@@ -220,13 +220,13 @@ _SETTLING = (
         "self.start : self.end",
         "self.start : self.start",
     ),
-    ("X35", "read_tracking", "Read.answer", "type(error), data", "type(error)"),
+    ("X35", "read_tracking", "Read.answer_to", "type(error), data", "type(error)"),
     (
         "X36",
         *("read_tracking", "Asked.note"),
         *("of is None or not self._is_as_found(number)", "of is None"),
     ),
-    ("X37", "read_tracking", "Read.answer", "of(data, *terms)", "of, *terms"),
+    ("X37", "read_tracking", "Read.answer_to", "of(data, *terms)", "of, *terms"),
     ("X20", "settling", "Settling.disk", "contents.items()", "()"),
 )
 
