@@ -22,6 +22,7 @@ import difflib
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 
@@ -113,9 +114,15 @@ def definitions(body: list[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
                 yield from definitions(statement.body)
 
 
+@lru_cache(maxsize=4)
+def _tree_of(source: str) -> ast.Module:
+    """The tree of a text, which nobody changes; place after place asks for the same."""
+    return ast.parse(source)
+
+
 def _tree(source: str, where: str) -> ast.Module:
     try:
-        return ast.parse(source)
+        return _tree_of(source)
     except SyntaxError as error:
         raise MutantUnsupported(
             f"{where}: the text edited so far is not Python: {error}."
