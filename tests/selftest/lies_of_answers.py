@@ -241,6 +241,13 @@ LIES_OF_ANSWERS = (
         ENDED,
     ),
     bug(
+        "CP-6",
+        "crashmq.engine.store.flush:FlushConsumeQueueService.flush_thoroughly",
+        "self._checkpoint.logics_msg_timestamp, dispatched",
+        "self._checkpoint.logics_msg_timestamp, 0",
+        ENDED,
+    ),
+    bug(
         "OFF-1",
         "crashmq.engine.store.clean.deleted_topics:DeletedTopics.publish",
         "self._disk.rename(_TEMPORARY, PATH)",
