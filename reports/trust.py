@@ -135,6 +135,6 @@ def _shown(value: object) -> str:
 
 def _said(path: Place, what: str) -> str:
     return (
-        f"{path.parent} holds no run of crashmq that can be told: {path.name} {what}; "
+        f"{path.parent} holds no run of crashmq that can be read: {path.name} {what}; "
         f"give the directory of a soak's --out."
     )
