@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, NamedTuple, TypeAlias, assert_never, get_args
 
+from crashmq.models.quickly_made import quickly_made
+
 ServiceName = Literal[
     "reput",
     "flush_commit_log",
@@ -226,6 +228,7 @@ class PutBatch:
     wait_store_ok: bool = True
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class PullMessage:
     """Read up to ``max_msg_nums`` messages of one queue from ``queue_offset`` on.
@@ -240,6 +243,7 @@ class PullMessage:
     tags: str = "*"
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class LookMessage:
     """Read the one message whose record begins at ``phy_offset`` of the log."""
@@ -247,6 +251,7 @@ class LookMessage:
     phy_offset: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class SearchOffset:
     """Search a queue by store time.
@@ -261,6 +266,7 @@ class SearchOffset:
     boundary: Boundary = "LOWER"
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class QueryMessage:
     """Read the newest ``max_num`` messages of a topic that have ``key``.
@@ -276,6 +282,7 @@ class QueryMessage:
     end_ms: int = ALL_TIME_MS
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class RunService:
     """Run one background service for ``times`` rounds."""
@@ -284,6 +291,7 @@ class RunService:
     times: int = 1
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class AdvanceClock:
     """Let ``ms`` milliseconds pass; negative: the wall clock is set back."""
@@ -317,6 +325,7 @@ class CommitOffset:
     offset: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class QueryOffset:
     """Ask the broker for the offset of a group."""
@@ -457,6 +466,7 @@ class EndConsumer:
     how: ConsumerEnd = "stop"
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class TurnConsumer:
     """A consumer does ``times`` rounds of one of its tasks, fewer once it is idle."""
@@ -466,6 +476,7 @@ class TurnConsumer:
     times: int = 1
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Consume:
     """A consumer works on messages that it has pulled, and tells how that went.

@@ -34,7 +34,6 @@ from crashmq.models.knowledge.walk_topics import walk_config_files
 from crashmq.models.observations import Ran, Started, Stopped
 from crashmq.models.ops import PullThroughBroker, RunService
 
-
 _OF_PULLS = frozenset(
     {
         *(BrokerPullAsked, BrokerPullHeld, BrokerPullAnswered, ReplicasTold),
