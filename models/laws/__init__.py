@@ -2,6 +2,7 @@
 
 from crashmq.models.laws import (
     around,
+    between,
     checkpoint,
     commit_log,
     config_files,
@@ -36,6 +37,7 @@ from crashmq.models.laws import (
 
 __all__ = [
     "around",
+    "between",
     "checkpoint",
     "commit_log",
     "config_files",

@@ -241,8 +241,8 @@ def put_spares_what_is_damaged(answer: Put, spoilt: Spoilt) -> Iterator[Violatio
 
 @law(
     "RD-10",
-    "with on_damage=serve, a search by time returns the offset at the border of "
-    "intact messages stored before that time and from it on",
+    "with on_damage=serve, a search by time finds the boundary between the intact "
+    "messages stored before that time and the later ones",
     catalogue="I15 I17",
 )
 def search_goes_around(

@@ -37,7 +37,7 @@ _NO_QUEUE = ("NO_MATCHED_LOGIC_QUEUE", "NO_MESSAGE_IN_QUEUE")
 @law(
     "RD-5",
     "a pull that overlaps other ops has the status, messages, next_begin_offset and "
-    "bounds of some moment between its begin and its end",
+    "bounds that fit some moment while it ran",
     catalogue="I6 I16",
 )
 def pull_sees_a_moment(
@@ -206,8 +206,8 @@ def _reads_on(
 
 @law(
     "RD-14",
-    "a pull that a broker filters has the status, next_begin_offset and bounds of some "
-    "moment between its begin and its end",
+    "a filtered pull has the status, next_begin_offset and bounds that fit some "
+    "moment while it ran",
     catalogue="I6 I16",
 )
 def filtered_pull_sees_a_moment(
@@ -337,8 +337,8 @@ class _Page:
 
 @law(
     "RD-11",
-    "a lookup that overlaps other ops returns the record that begins there, unless the "
-    "log may have lacked it at some moment",
+    "a lookup that overlaps other ops returns the record that begins there, unless "
+    "the log may have lacked it at some moment while it ran",
     catalogue="I15",
 )
 def lookup_sees_a_moment(
@@ -381,8 +381,8 @@ def lookup_sees_a_moment(
 
 @law(
     "RD-12",
-    "a search by time that overlaps other ops returns an offset, and times, that a "
-    "scan of the queue finds at some moment between its begin and its end",
+    "a search by time that overlaps other ops returns an offset and times that a scan "
+    "of the queue could have found at some moment while it ran",
     catalogue="I17",
 )
 def search_sees_a_moment(
@@ -490,8 +490,8 @@ def _may_be_found(
 
 @law(
     "RD-13",
-    "no pull returns a min_offset or max_offset below one that was answered before it "
-    "began, in one life of the store and of the topic",
+    "within one run of the store and one existence of the topic, no pull returns a "
+    "min_offset or max_offset lower than one answered before it began",
     catalogue="I6 I16",
 )
 def reads_never_go_back(
@@ -512,8 +512,9 @@ def reads_never_go_back(
 
 @law(
     "IX-11",
-    "a query by key that overlaps other ops misses no match that was dispatched before "
-    "it began and stays to its end, but for newer ones",
+    "a query by key that overlaps other ops returns every match that was dispatched "
+    "before it began and not deleted before it ended, unless newer matches fill the "
+    "answer",
     catalogue="I11",
 )
 def query_misses_nothing(
@@ -543,8 +544,8 @@ def query_misses_nothing(
 
 @law(
     "IX-12",
-    "a query by key that overlaps other ops returns at most as many messages as were "
-    "asked for, each byte for byte as it was put",
+    "a query by key that overlaps other ops returns at most max_num messages, each "
+    "byte for byte as it was put",
     catalogue="I11 I15",
 )
 def query_returns_what_was_put(

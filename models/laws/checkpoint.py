@@ -166,8 +166,8 @@ def marked_bytes_are_unchanged(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CP-9",
-    "after a checkpoint round, durable_offset is flushed_where, the file it ends in "
-    "has a CRC-32, and physic_msg_timestamp is not past the last flushed record's "
+    "after a checkpoint round, durable_offset equals flushed_where, the file it ends "
+    "in has a CRC-32, and physic_msg_timestamp is not past the last flushed record's "
     "time",
     catalogue="I7 I8",
 )
@@ -219,9 +219,9 @@ def checkpoint_is_on_the_medium(unsynced: Mapping[str, int]) -> Iterator[Violati
 
 @law(
     "CP-13",
-    "after a checkpoint round its times reach those of the last flushed record, of the "
-    "last record whose unit a thorough ConsumeQueue flush made durable, and of the end "
-    "of the newest full file that a flush of the index synced",
+    "after a checkpoint round, the checkpoint's times reach the last flushed record, "
+    "the last record whose unit a thorough ConsumeQueue flush made durable, and the "
+    "end of the newest full index file that was synced",
     catalogue="I4 I8 I11",
 )
 def times_reach_what_is_durable(
@@ -433,7 +433,7 @@ def _other_sizes(judged: Judged) -> Iterator[Violation]:
 @law(
     "CP-6",
     "after an orderly shutdown, or once every service is idle, physic_msg_timestamp "
-    "and logics_msg_timestamp are the newest store_timestamp, and durable_offset is "
+    "and logics_msg_timestamp equal the newest store_timestamp, and durable_offset is "
     "the log's end",
     catalogue="I8",
 )

@@ -32,7 +32,7 @@ def queue_ends(image: StoreImage) -> dict[tuple[str, int], int]:
 
 @law(
     "CFG-1",
-    "of each config file of a broker, the file or its backup is a whole table",
+    "for each config file of a broker, the file or its .bak backup is a complete table",
     catalogue="I12 I9",
 )
 def config_files_are_whole(judged: Judged) -> Iterator[Violation]:
@@ -51,7 +51,8 @@ def config_files_are_whole(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CFG-2",
-    "in a store at rest no group's offset is past the end of its queue",
+    "in a store at rest, no consumer offset in the broker's config is past the end of "
+    "its queue",
     catalogue="I12 I16",
 )
 def no_offset_is_past_its_queue(judged: Judged) -> Iterator[Violation]:
@@ -71,8 +72,8 @@ def no_offset_is_past_its_queue(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CFG-3",
-    "each filter in a broker's table of filters says that it is of the topic and the "
-    "group that it is filed under",
+    "each entry of the broker's consumer filter table names the topic and group under "
+    "which it is filed",
     catalogue="I12",
 )
 def filters_are_in_their_place(judged: Judged) -> Iterator[Violation]:
@@ -91,8 +92,8 @@ def filters_are_in_their_place(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CFG-4",
-    "the bits of each filter in a broker's table of filters are those of its group and "
-    "topic, and all filters of a table have as many, of as many",
+    "the Bloom filter bits of each consumer filter are those of its group and topic, "
+    "and all filters of a table have the same number of bits and the same length",
     catalogue="I12 I15",
 )
 def bits_are_those_of_their_group(judged: Judged) -> Iterator[Violation]:

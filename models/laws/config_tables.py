@@ -74,8 +74,8 @@ _BESIDE_THE_ROWS: Final[Mapping[str, tuple[str, ...]]] = {
 
 @law(
     "CFG-5",
-    "each config file of a broker has the fields of its kind and no others, and what "
-    "nobody has asked for is as RocketMQ sets it",
+    "each config file of a broker has exactly the fields that RocketMQ gives it, and "
+    "each value that nobody configured is RocketMQ's default",
     catalogue="I12",
 )
 def tables_say_what_they_should(judged: Judged) -> Iterator[Violation]:
@@ -99,8 +99,8 @@ def tables_say_what_they_should(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CFG-6",
-    "the version of a broker's table rises by one with each change of it and never "
-    "else, and has the time of the last one",
+    "the data version of a broker's table rises by one with each change of the table, "
+    "and only then, and holds the time of the last change",
     catalogue="I12",
 )
 def versions_count_changes(turn: TableTurn) -> Iterator[Violation]:

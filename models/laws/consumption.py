@@ -35,7 +35,8 @@ def _messages(passed: Sequence[Appended]) -> str:
 
 @law(
     "CON-1",
-    "the offset that a broker keeps of a group passes no message that was not consumed",
+    "the offset that a broker stores for a group never skips a message that the group "
+    "has not consumed",
     catalogue="I12",
 )
 def no_offset_passes_a_message(
@@ -57,8 +58,8 @@ def no_offset_passes_a_message(
 
 @law(
     "CON-2",
-    "once its consumers have nothing left to do, a group has consumed every message "
-    "it is owed",
+    "once the consumers of a group have nothing left to do, the group has consumed "
+    "every message that it had to get",
     catalogue="I12",
 )
 def every_message_is_consumed(
@@ -74,7 +75,7 @@ def every_message_is_consumed(
 
 @law(
     "CON-3",
-    "a consumer pulls on where its last pull of the queue ended",
+    "a consumer's next pull of a queue begins where its last pull of that queue ended",
     catalogue="I12 I16",
 )
 def a_pull_goes_on(
@@ -99,7 +100,8 @@ def a_pull_goes_on(
 
 @law(
     "CON-4",
-    "a consumer is given only messages that its pulls of the queue have brought",
+    "a listener is given only messages that its consumer's pulls of the queue have "
+    "returned",
     catalogue="I3 I12",
 )
 def only_what_was_pulled_is_consumed(
@@ -116,7 +118,7 @@ def only_what_was_pulled_is_consumed(
 
 @law(
     "CON-5",
-    "an orderly consumer is given each message of a queue only once those before it "
+    "an orderly listener is given a message of a queue only after all earlier ones "
     "are consumed",
     catalogue="I12",
 )
@@ -134,8 +136,8 @@ def an_orderly_consumer_is_given_the_next_message(
 
 @law(
     "CON-6",
-    "a consumer is given a message that it has consumed again only after it gave the "
-    "queue back",
+    "a consumer is given a message that it has already consumed only if it gave up "
+    "the queue in between",
     catalogue="I12",
 )
 def nothing_is_consumed_twice(
@@ -150,7 +152,7 @@ def nothing_is_consumed_twice(
 
 @law(
     "CON-7",
-    "once all consumers of a group have rebalanced, each of its queues has exactly "
+    "once all consumers of a group have rebalanced, each queue is assigned to exactly "
     "one of them",
     catalogue="I12",
 )
@@ -171,8 +173,8 @@ def each_queue_has_one_consumer(
 
 @law(
     "CON-8",
-    "a consumer pulls no more of a queue while more messages of it wait than its "
-    "threshold says",
+    "a consumer does not pull a queue while more than pullThresholdForQueue of its "
+    "messages wait to be consumed",
     catalogue="I12",
 )
 def a_full_consumer_does_not_pull(
@@ -189,8 +191,8 @@ def a_full_consumer_does_not_pull(
 
 @law(
     "CON-10",
-    "a message that was given back is put once more, with one more try, for its group "
-    "or among its dead letters",
+    "a message that a consumer sends back is stored again exactly once, with one more "
+    "reconsume time, in the group's retry or dead-letter topic",
     catalogue="I12",
 )
 def what_was_given_back_is_put_again(
@@ -214,7 +216,8 @@ def what_was_given_back_is_put_again(
 
 @law(
     "CON-9",
-    "an offset that a broker keeps of consumers is never past the end of its queue",
+    "the offset that a broker stores for a group after a consumer's commit is never "
+    "past the end of the queue",
     catalogue="I12 I16",
 )
 def no_kept_offset_is_past_the_end(
@@ -237,7 +240,7 @@ Source: ProcessQueue#REBALANCE_LOCK_MAX_LIVE_TIME.
 
 @law(
     "CON-11",
-    "a broker gives the lock of a queue to one consumer of a group at a time",
+    "a broker grants the lock of a queue to only one consumer of a group at a time",
     catalogue="I12",
 )
 def one_consumer_has_the_lock(
@@ -261,7 +264,8 @@ def one_consumer_has_the_lock(
 
 @law(
     "CON-12",
-    "a broker gives the lock of a queue that nobody else has to whoever asks for it",
+    "a broker grants the lock of a queue to a consumer that asks for it while no "
+    "other consumer holds it",
     catalogue="I12",
 )
 def a_free_lock_is_given(
@@ -279,8 +283,8 @@ def a_free_lock_is_given(
 
 @law(
     "CON-13",
-    "an orderly consumer is given messages only for half a minute after it was told "
-    "that it has the lock of their queue",
+    "an orderly listener is given messages of a queue only within 30 s after the "
+    "broker last confirmed the queue's lock",
     catalogue="I12",
 )
 def an_orderly_consumer_has_the_lock(
@@ -301,7 +305,8 @@ def an_orderly_consumer_has_the_lock(
 
 @law(
     "CON-14",
-    "an orderly consumer asks where a queue begins, and pulls it, only with its lock",
+    "an orderly consumer looks up where to begin in a queue, and pulls it, only while "
+    "it holds the queue's lock",
     catalogue="I12",
 )
 def an_orderly_consumer_begins_locked(
@@ -318,8 +323,8 @@ def an_orderly_consumer_begins_locked(
 
 @law(
     "CON-15",
-    "a consumer that gives a queue back in order has told all that it has worked off "
-    "without a gap",
+    "a consumer that gives up a queue in an orderly way has committed all that it has "
+    "consumed there without a gap",
     catalogue="I12",
 )
 def a_queue_is_given_back_with_its_offset(
@@ -342,8 +347,8 @@ def a_queue_is_given_back_with_its_offset(
 
 @law(
     "CON-16",
-    "a consumer whose group has no offset of a queue tells where it begins before it "
-    "pulls",
+    "a consumer whose group has no offset for a queue commits the offset it begins at "
+    "before it pulls",
     catalogue="I12",
 )
 def a_beginning_is_told(queue: OneQueue, told: int) -> Iterator[Violation]:
@@ -360,7 +365,8 @@ def a_beginning_is_told(queue: OneQueue, told: int) -> Iterator[Violation]:
 
 @law(
     "CON-17",
-    "a consumer that has nothing left to do tells the end of its queue",
+    "once a consumer has nothing left to do, the offset that it has committed is the "
+    "end of its queue",
     catalogue="I12 I16",
 )
 def an_idle_group_is_at_the_end(
@@ -376,8 +382,8 @@ def an_idle_group_is_at_the_end(
 
 @law(
     "CON-18",
-    "a broker keeps the offset of a queue that a consumer tells it, if the consumer "
-    "has read the queue since the broker has started, and no reset waits for it",
+    "a broker stores the offset that a consumer commits, if that consumer has pulled "
+    "the queue since the broker started and no reset is pending",
     catalogue="I12",
 )
 def what_a_consumer_tells_is_kept(
@@ -393,8 +399,7 @@ def what_a_consumer_tells_is_kept(
 
 @law(
     "CON-19",
-    "a consumer that is told to pull a queue elsewhere is not sent past the queue's "
-    "end",
+    "a PULL_OFFSET_MOVED answer never sends a consumer past the end of the queue",
     catalogue="I12 I16",
 )
 def nobody_is_sent_past_the_end(
@@ -410,8 +415,8 @@ def nobody_is_sent_past_the_end(
 
 @law(
     "CON-20",
-    "a consumer that is asked to work and finds nothing to do has no message that it "
-    "could work on: what it has put off, it takes up within five seconds",
+    "a consumer that reports nothing to do has no message that it could consume now; "
+    "a message put off after a failure is due again within 5 s",
     catalogue="I12",
 )
 def nothing_that_waits_is_forgotten(

@@ -27,8 +27,8 @@ def _name(level: int, offset: int) -> str:
 
 @law(
     "DLY-1",
-    "a broker delivers the messages of a level one after the other, each once in a "
-    "life, from the offset on that it began with",
+    "a broker delivers the messages of a delay level in queue order, each once per "
+    "run of the broker, from the offset that it loaded",
     catalogue="I5 I16",
 )
 def level_is_delivered_in_order(
@@ -51,7 +51,7 @@ def level_is_delivered_in_order(
 
 @law(
     "DLY-2",
-    "a delayed message is delivered as it was put, to its topic and queue",
+    "a delayed message is delivered unchanged to the topic and queue it was sent to",
     catalogue="I3",
 )
 def delivered_as_it_was_put(
@@ -73,7 +73,7 @@ def delivered_as_it_was_put(
 @law(
     "DLY-3",
     "no delayed message is delivered before it is due, unless the clock was set back "
-    "by more than what is left of its delay",
+    "by more than the rest of its delay",
     catalogue="I13",
 )
 def not_delivered_before_it_is_due(
@@ -94,8 +94,8 @@ def not_delivered_before_it_is_due(
 
 @law(
     "DLY-4",
-    "a delayed message arrives: once all can be due and the broker has had its rounds, "
-    "the log holds what it delivered of each",
+    "every delayed message arrives: once all are due and the broker has had its "
+    "rounds, the log holds a delivered copy of each",
     catalogue="I1 I4",
 )
 def every_delayed_message_arrives(lacking: Sequence[Appended]) -> Iterator[Violation]:
@@ -113,7 +113,8 @@ def every_delayed_message_arrives(lacking: Sequence[Appended]) -> Iterator[Viola
 
 @law(
     "DLY-5",
-    "no start finds a level ahead of what lies delivered in the log that it recovered",
+    "after a start, no delay level's offset is past a message whose delivered copy is "
+    "missing from the recovered log",
     catalogue="I1 I12",
 )
 def no_level_is_ahead_of_the_log(
@@ -136,8 +137,8 @@ def no_level_is_ahead_of_the_log(
 
 @law(
     "DLY-6",
-    "a start loads the offsets of their file if that is whole, else of its backup, and "
-    "brings each into its queue",
+    "a start loads the delay offsets from their file or, if that is damaged, from its "
+    "backup, and moves each into the bounds of its queue",
     catalogue="I9 I12",
 )
 def start_loads_the_delays(
@@ -166,7 +167,8 @@ def start_loads_the_delays(
 
 @law(
     "DLY-7",
-    "a persist writes of each level how far its deliveries are durable",
+    "a persist writes, for each delay level, the offset up to which its deliveries "
+    "are durable",
     catalogue="I8 I12",
 )
 def persist_writes_what_is_durable(
@@ -194,8 +196,8 @@ def persist_writes_what_is_durable(
 
 @law(
     "DLY-8",
-    "a start finds each level at least where the last persist or orderly end left it, "
-    "so that nothing is delivered twice but for a crash",
+    "a start finds each delay level at or past the offset last persisted, so that "
+    "only a crash can make a message be delivered twice",
     catalogue="I12",
 )
 def start_finds_what_was_persisted(
@@ -212,8 +214,8 @@ def start_finds_what_was_persisted(
 
 @law(
     "DLY-9",
-    "once the delays' offsets were persisted, every start finds their file or its "
-    "backup whole",
+    "once delay offsets have been persisted, every start finds their file or its "
+    "backup intact",
     catalogue="I9 I12",
 )
 def a_table_of_delays_is_whole(files: Mapping[str, bytes]) -> Iterator[Violation]:
@@ -231,7 +233,8 @@ def a_table_of_delays_is_whole(files: Mapping[str, bytes]) -> Iterator[Violation
 
 @law(
     "DLY-10",
-    "in a life no written offset of a level goes back, nor beyond its queue's end",
+    "within one run of the broker, a delay level's persisted offset never decreases "
+    "and never passes the end of its queue",
     catalogue="I12",
 )
 def written_delays_only_rise(
@@ -250,7 +253,7 @@ def written_delays_only_rise(
 
 @law(
     "DLY-11",
-    "a round of delivery leaves no message waiting that is due",
+    "after a delivery round no message that is due is left undelivered",
     catalogue="I4 I19",
 )
 def a_round_leaves_nothing_that_is_due(

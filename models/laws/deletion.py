@@ -42,8 +42,8 @@ def log_begins_where_it_was_left(
 
 @law(
     "DEL-2",
-    "a queue all of whose records lie below min_phy_offset keeps its next "
-    "queue_offset across a restart",
+    "a queue whose records have all expired keeps its next queue_offset across a "
+    "restart",
     catalogue="I5 I6",
 )
 def empty_queues_keep_their_end(
@@ -68,8 +68,8 @@ def empty_queues_keep_their_end(
 
 @law(
     "DEL-3",
-    "only a cleaner that is due (by hour, request or full disk) deletes CommitLog "
-    "files; unless the disk forces it, only files past their retention",
+    "CommitLog files are deleted only by a cleaner that is due (by hour, request or "
+    "full disk) and, unless the disk forces it, only past their retention",
     catalogue="I14",
 )
 def only_what_has_expired_goes(
@@ -108,9 +108,9 @@ def only_what_has_expired_goes(
 
 @law(
     "DEL-4",
-    "a cleaner that is due deletes the oldest CommitLog files, up to "
-    "deleteFileBatchMax, that are past their retention, dispatched and flushed; on a "
-    "disk that is too full, if it cleans forcibly, of any age",
+    "a cleaner that is due deletes the oldest CommitLog files that are past their "
+    "retention, dispatched and flushed, up to deleteFileBatchMax; with forced "
+    "cleaning on a too full disk, files of any age",
     catalogue="I14 I19",
 )
 def what_has_expired_goes(
@@ -188,8 +188,9 @@ def no_put_fills_the_disk(
 
 @law(
     "DEL-11",
-    "after a CleanConsumeQueueService round, all index files but the newest, and all "
-    "of a queue's consumequeue_ext files but its newest, hold a live entry",
+    "after a CleanConsumeQueueService round, each index file but the newest, and each "
+    "of a queue's consumequeue_ext files but its newest, holds an entry of a record "
+    "that has not expired",
     catalogue="I14 I20",
 )
 def expired_side_files_go(image: StoreImage, index_slots: int) -> Iterator[Violation]:

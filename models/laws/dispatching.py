@@ -12,7 +12,8 @@ from crashmq.models.verdict import Violation
 
 @law(
     "DSP-1",
-    "the index lists a record only once its queue does, wherever a dispatch failed",
+    "the index lists a record only after the record's ConsumeQueue does, even where a "
+    "dispatch failed",
     catalogue="I4 I11",
 )
 def queues_come_before_the_index(
@@ -47,7 +48,8 @@ def queues_come_before_the_index(
 
 @law(
     "DSP-2",
-    "with duplication, only records that replicas have whole are dispatched",
+    "with duplicationEnable, only records that the replicas have completely are "
+    "dispatched",
     catalogue="I4 I13",
 )
 def dispatched_is_replicated(

@@ -55,8 +55,8 @@ def _where(pull: PullFiltered, answer: FilteredPull) -> str:
 
 @law(
     "FLT-1",
-    "a filtered pull returns messages of the queue that its group asked for, in order, "
-    "each byte for byte as appended, and no other",
+    "a filtered pull returns only messages that its group's expression matches, in "
+    "queue order, each byte for byte as appended",
     catalogue="I3 I15",
 )
 def returns_what_was_asked_for(
@@ -93,8 +93,8 @@ def returns_what_was_asked_for(
 
 @law(
     "FLT-2",
-    "a filtered pull passes over no message that its group asked for, nor over one of "
-    "which nobody knows that",
+    "a filtered pull skips a message only if its group's expression is false for it; "
+    "one on which the expression fails is returned",
     catalogue="I3 I15",
 )
 def passes_over_nothing_asked_for(
@@ -129,8 +129,8 @@ def _phy_offset(data: bytes) -> int:
 
 @law(
     "FLT-3",
-    "a filtered pull goes on behind all that it looked at, so that a group that "
-    "matches nothing reaches the queue's end",
+    "a filtered pull continues behind every message that it looked at, so that a "
+    "group that matches nothing reaches the queue's end",
     catalogue="I6 I16",
 )
 def goes_on_behind_what_it_saw(
@@ -193,9 +193,8 @@ def _walked(
 
 @law(
     "FLT-6",
-    "a broker that filters retries passes over a message of a group's retry topic if, "
-    "and only if, the group filters the topic it came from by an expression that says "
-    "no of it",
+    "with filterSupportRetry, a broker skips a message of a group's retry topic if "
+    "and only if the group's expression for the original topic is false for it",
     catalogue="I3 I15",
 )
 def retries_are_asked_for_their_topic(
@@ -243,7 +242,8 @@ def _asks_for(asked: Asked, properties: Mapping[str, str]) -> bool:
 
 @law(
     "FLT-4",
-    "a broker that a group has told what it subscribes filters by the newest of that",
+    "a broker filters the pulls of a group by the newest subscription that the group "
+    "has sent it",
     catalogue="I12",
 )
 def filters_by_the_newest(
@@ -264,7 +264,8 @@ def filters_by_the_newest(
 
 @law(
     "FLT-5",
-    "a start loads the filters of their file if that is whole, else of its backup",
+    "a start loads the consumer filters from their file or, if that is damaged, from "
+    "its backup",
     catalogue="I12 I9",
 )
 def start_loads_the_filters(
@@ -285,8 +286,8 @@ def start_loads_the_filters(
 
 @law(
     "SVC-9",
-    "a round that persists the filters of consumers writes those of all groups as they "
-    "are: alive, or none where a group asks by tags now",
+    "a persist of the consumer filters writes the current expression of every group, "
+    "and no live filter for a group that now subscribes by tags",
     catalogue="I12 I19",
 )
 def filters_are_written_as_they_are(

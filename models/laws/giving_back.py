@@ -70,8 +70,8 @@ def _of_its_group(
 
 @law(
     "RTY-1",
-    "a message that was given back is put to a queue that its topic of retries, or of "
-    "dead letters, has",
+    "a message that was sent back is stored in a queue that exists in its group's "
+    "retry or dead-letter topic",
     catalogue="I12",
 )
 def given_back_where_somebody_looks(
@@ -90,8 +90,8 @@ def given_back_where_somebody_looks(
 
 @law(
     "RTY-2",
-    "a message that was given back names the topic that it was put to at first, "
-    "however often it came back",
+    "a message that was sent back keeps the name of its original topic, however often "
+    "it is sent back",
     catalogue="I3",
 )
 def given_back_as_of_its_topic(
@@ -110,8 +110,8 @@ def given_back_as_of_its_topic(
 
 @law(
     "RTY-3",
-    "a message that was given back waits one level longer each time, and is a dead "
-    "letter once it was tried as often as its consumer wants",
+    "a message that was sent back waits one delay level longer each time, and goes to "
+    "the dead-letter topic after its consumer's maxReconsumeTimes",
     catalogue="I12 I13",
 )
 def given_back_for_its_tries(
@@ -140,9 +140,9 @@ TRIED_AGAIN_MS = 5_000
 
 @law(
     "RTY-4",
-    "a message that its consumer failed, and could not give back, is given to it again "
-    "with one try more, if it does not consume in order no sooner than after five "
-    "seconds",
+    "a message that failed and could not be sent back is given to the same consumer "
+    "again with one more reconsume time and, unless the consumer is orderly, not "
+    "before 5 s have passed",
     catalogue="I12 I13",
 )
 def tried_again_in_its_time(

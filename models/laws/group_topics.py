@@ -13,8 +13,8 @@ from crashmq.models.verdict import Violation
 
 @law(
     "TOP-1",
-    "a broker has written a group and its topics before it answers that a message was "
-    "put there",
+    "before a broker confirms a message sent back, the group and the topic it went to "
+    "are in the broker's config files",
     catalogue="I12 I8",
 )
 def a_topic_is_written_before_it_is_used(
@@ -38,7 +38,7 @@ def a_topic_is_written_before_it_is_used(
 
 @law(
     "TOP-2",
-    "the version of a broker's topics counts changes of them, and nothing else",
+    "the data version of a broker's topic table changes only if the topics change",
     catalogue="I12",
 )
 def the_version_counts_changes(
@@ -55,8 +55,8 @@ def the_version_counts_changes(
 
 @law(
     "GRP-1",
-    "a broker keeps the configuration of a group that it was told last and has "
-    "answered, be the group new or known; its file says so, and so the next start",
+    "a group's configuration is the last one that the broker confirmed: in memory, in "
+    "its file, and after the next start",
     catalogue="I12 I8",
 )
 def a_group_is_as_it_was_configured(

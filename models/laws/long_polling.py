@@ -28,7 +28,8 @@ def _from(pull: PullThroughBroker) -> str:
 
 @law(
     "LP-1",
-    "a pull is answered once: at once or, if it was held, later; never after a crash",
+    "a pull is answered exactly once, at once or after it was held, and never after "
+    "the broker crashed",
     catalogue="I12",
 )
 def answered_once(
@@ -45,7 +46,7 @@ def answered_once(
 
 @law(
     "LP-2",
-    "a broker that stops has answered every pull that it held",
+    "a broker that has shut down has answered every pull that it held",
     catalogue="I12",
 )
 def a_stop_answers_all(left: Sequence[OpenPull]) -> Iterator[Violation]:
@@ -56,7 +57,7 @@ def a_stop_answers_all(left: Sequence[OpenPull]) -> Iterator[Violation]:
 
 @law(
     "LP-3",
-    "no held pull sleeps past a message that it asks for and could read",
+    "no pull is still held although a message that it asks for can be read",
     catalogue="I12",
 )
 def no_wakeup_is_lost(
@@ -76,7 +77,8 @@ def no_wakeup_is_lost(
 
 @law(
     "LP-4",
-    "a held pull is answered for nothing only once its time is up, or the broker stops",
+    "a held pull is answered without a message only after its timeout, or when the "
+    "broker shuts down",
     catalogue="I12",
 )
 def woken_for_a_reason(
@@ -108,8 +110,8 @@ def woken_for_a_reason(
 
 @law(
     "LP-5",
-    "a look at held pulls answers each whose queue goes on behind its offset, and each "
-    "whose time is up",
+    "a check of the held pulls answers each pull whose queue has grown past its "
+    "offset or whose timeout is over",
     catalogue="I12",
 )
 def a_look_answers_all_that_is_due(
@@ -131,8 +133,8 @@ def a_look_answers_all_that_is_due(
 
 @law(
     "LP-6",
-    "a pull commits the offset that it tells when it first comes, unless it meets a "
-    "reset, and nothing when it is woken",
+    "a pull commits the offset that it carries when it arrives, unless a reset is "
+    "pending, and commits nothing when it is woken",
     catalogue="I12",
 )
 def a_pull_commits_once(
@@ -152,8 +154,8 @@ def a_pull_commits_once(
 
 @law(
     "LP-7",
-    "a pull by itself is answered by the code of what its queue has at its offset; "
-    "where that is nothing it is held, if it asks for that",
+    "a pull that runs alone gets the code that fits its offset in its queue; if no "
+    "message is there yet, it is held if it allows that",
     catalogue="I12 I16",
 )
 def answered_by_its_code(
@@ -182,8 +184,8 @@ def answered_by_its_code(
 
 @law(
     "LP-9",
-    "a pull is refused for its topic or its queue only if there is none of them: a "
-    "topic is from its first message on, until it is deleted",
+    "a pull is refused for its topic or queue if and only if that does not exist; a "
+    "topic exists from its first message until it is deleted",
     catalogue="I16",
 )
 def refused_for_its_topic(
@@ -239,8 +241,8 @@ def _expected(
 
 @law(
     "LP-8",
-    "a pull goes on at or after its offset and at most at its queue's end, behind all "
-    "that it returns; where nothing matches, at most 800 entries further",
+    "a pull's next_begin_offset lies between its offset and its queue's end, past all "
+    "that it returns and, if nothing matches, at most 800 entries ahead",
     catalogue="I16",
 )
 def a_pull_makes_progress(

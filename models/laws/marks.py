@@ -225,8 +225,8 @@ def dispatched_is_confirmed(mode: FlushMode, now: Positions) -> Iterator[Violati
 
 @law(
     "FL-13",
-    "confirm_offset reaches flushed_where (SYNC_FLUSH) or committed_where "
-    "(ASYNC_FLUSH), so that what is stored can be dispatched and served",
+    "confirm_offset is not behind flushed_where (SYNC_FLUSH) or committed_where "
+    "(ASYNC_FLUSH), so that stored messages can be dispatched and pulled",
     catalogue="I13 I19",
 )
 def what_is_stored_is_confirmed(mode: FlushMode, now: Positions) -> Iterator[Violation]:

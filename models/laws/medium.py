@@ -124,8 +124,8 @@ def waiting_units_are_on_the_medium(
 
 @law(
     "DUR-1",
-    "a new log or queue file is created only once the name of the one before it is "
-    "durable",
+    "a new CommitLog or ConsumeQueue file is created only after the directory entry "
+    "of the one before it is synced",
     catalogue="I7 I18",
 )
 def names_are_durable_in_order(
@@ -147,8 +147,8 @@ def names_are_durable_in_order(
 
 @law(
     "DUR-2",
-    "a CommitLog, ConsumeQueue or consumequeue_ext file is used only after all of it "
-    "has been filled with zeros and synced",
+    "a CommitLog, ConsumeQueue or consumequeue_ext file is used only after it has "
+    "been completely filled with zeros and synced",
     catalogue="I2 I7",
 )
 def room_is_durable(half_made: HalfMade) -> Iterator[Violation]:

@@ -17,7 +17,8 @@ def _named(members: Sequence[str]) -> str:
 
 @law(
     "MBR-1",
-    "a broker names every member of a group that it has heard of within two minutes",
+    "a broker lists every member of a group whose last heartbeat is less than two "
+    "minutes old",
     catalogue="I12",
 )
 def who_is_heard_of_is_a_member(
@@ -35,7 +36,8 @@ def who_is_heard_of_is_a_member(
 
 @law(
     "MBR-2",
-    "a broker names nobody who has left a group, or whose connection was closed",
+    "a broker does not list a member that has left the group or whose connection was "
+    "closed",
     catalogue="I12",
 )
 def who_has_left_is_no_member(
@@ -52,8 +54,8 @@ def who_has_left_is_no_member(
 
 @law(
     "MBR-3",
-    "a broker that has looked for silent members names none of whom it had not heard "
-    "for more than two minutes, until it hears of them",
+    "after a scan for inactive clients, a broker lists no member whose last heartbeat "
+    "is more than two minutes old",
     catalogue="I12 I19",
 )
 def who_is_silent_is_no_member(

@@ -49,7 +49,8 @@ def _in_queue(key: OffsetKey, possible: Set[int], ends: Ends) -> str:
 
 @law(
     "OFS-1",
-    "a broker answers a group's offset as it was committed or reset last",
+    "a broker answers an offset query with the offset that was last committed or "
+    "reset for the group",
     catalogue="I12",
 )
 def answers_what_was_committed(
@@ -84,7 +85,8 @@ def commits_never_go_back(
 
 @law(
     "OFS-3",
-    "a reset by the server holds, whatever is committed, until the consumer meets it",
+    "an offset reset on the server stays in effect, whatever is committed, until the "
+    "consumer's next pull picks it up",
     catalogue="I12",
 )
 def a_reset_holds(
@@ -97,8 +99,8 @@ def a_reset_holds(
 
 @law(
     "OFS-4",
-    "a start finds each group at an offset that it had since the last persist began, "
-    "or at its queue's end if that is lower",
+    "a start finds each group at an offset that it had at or after the begin of the "
+    "last persist, or at its queue's end if that is lower",
     catalogue="I12 I1",
 )
 def start_finds_what_was_kept(
@@ -116,7 +118,8 @@ def start_finds_what_was_kept(
 
 @law(
     "OFS-5",
-    "once offsets were persisted, every start finds their file or its backup whole",
+    "once offsets have been persisted, every start finds their file or its backup "
+    "intact",
     catalogue="I12 I9",
 )
 def a_copy_is_whole(files: Mapping[str, bytes]) -> Iterator[Violation]:
@@ -134,8 +137,8 @@ def a_copy_is_whole(files: Mapping[str, bytes]) -> Iterator[Violation]:
 
 @law(
     "OFS-6",
-    "a start loads the offsets of their file if that is whole, else of its backup, and "
-    "lowers those past their queues' ends",
+    "a start loads the consumer offsets from their file or, if that is damaged, from "
+    "its backup, and lowers those past their queues' ends",
     catalogue="I12 I9",
 )
 def start_loads_the_file(
@@ -158,11 +161,7 @@ def start_loads_the_file(
             yield Violation(_name(key), f"offset {seen} is loaded", told)
 
 
-@law(
-    "OFS-7",
-    "a persist writes the offset of every group as it is",
-    catalogue="I12",
-)
+@law("OFS-7", "a persist writes the current offset of every group", catalogue="I12")
 def persist_writes_all(
     files: Mapping[str, bytes], progress: Progress
 ) -> Iterator[Violation]:
@@ -179,8 +178,8 @@ def persist_writes_all(
 
 @law(
     "OFS-8",
-    "a consumer that is given a queue begins where its group is, and one without an "
-    "offset where it was told to",
+    "a consumer that is assigned a queue begins at its group's offset or, if there is "
+    "none, where its consumeFromWhere says",
     catalogue="I12",
 )
 def begins_at_the_groups_offset(
@@ -199,8 +198,8 @@ def begins_at_the_groups_offset(
 
 @law(
     "OFS-9",
-    "once a start has recovered the log, no group is past the end of a queue, neither "
-    "in memory nor in the file",
+    "once a start has recovered the log, no group's offset is past the end of its "
+    "queue, neither in memory nor in the file",
     catalogue="I12 I16",
 )
 def no_group_is_past_its_queue(
@@ -222,7 +221,8 @@ def no_group_is_past_its_queue(
 
 @law(
     "OFS-10",
-    "a broker takes a commit, unless it lies past the end of its queue",
+    "a broker accepts a committed offset if and only if it is not past the end of its "
+    "queue",
     catalogue="I12 I16",
 )
 def no_commit_passes_the_end(
@@ -246,8 +246,8 @@ def no_commit_passes_the_end(
 
 @law(
     "OFS-11",
-    "a reset goes to the offset, end or time it names, and is refused only outside its "
-    "queue",
+    "a reset sets the offset that it names, or the one at the end or time that it "
+    "names, and is refused only if that lies outside the queue",
     catalogue="I12 I17",
 )
 def resets_go_where_they_are_told(
@@ -264,7 +264,8 @@ def resets_go_where_they_are_told(
 
 @law(
     "OFS-12",
-    "a query of the lowest offsets on a topic answers those of the groups that count",
+    "a query for a topic's lowest offsets returns, for each queue, the lowest offset "
+    "among the groups that it does not leave out",
     catalogue="I12",
 )
 def lowest_offsets_are_answered(

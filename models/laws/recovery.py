@@ -22,8 +22,8 @@ from crashmq.models.verdict import Violation
 
 @law(
     "REC-1",
-    "the recovered CommitLog holds the answered puts up to some put, in the order of "
-    "their answers, perhaps with unanswered puts among or after them",
+    "the recovered CommitLog holds the oldest answered puts, up to some put, in the "
+    "order of their answers; unanswered puts may lie among or after them",
     catalogue="I2",
 )
 def recovered_log_is_a_prefix(
@@ -364,8 +364,8 @@ def mark_vouches_for_an_orderly_end(
 
 @law(
     "REC-14",
-    "a file in the store's directories that is not the store's is never changed or "
-    "removed",
+    "a file in the store's directories that the store did not create is never changed "
+    "or removed",
     catalogue="I9",
 )
 def foreign_files_stay(

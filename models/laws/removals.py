@@ -23,8 +23,7 @@ _OF_THE_END = frozenset({"abort", "lock"})
 
 @law(
     "DUR-3",
-    "a file is renamed only once all of it is synced, since it takes the place of one "
-    "that is whole",
+    "a file is renamed over another one only after its whole content is synced",
     catalogue="I7 I12",
 )
 def what_is_renamed_is_synced(taken: TakenAway) -> Iterator[Violation]:
@@ -40,7 +39,7 @@ def what_is_renamed_is_synced(taken: TakenAway) -> Iterator[Violation]:
 
 @law(
     "DUR-4",
-    "the abort file is removed only once every other file is synced",
+    "the abort file is removed only after every other file is synced",
     catalogue="I7 I9",
 )
 def orderly_end_is_durable_first(taken: TakenAway) -> Iterator[Violation]:
@@ -59,9 +58,9 @@ def orderly_end_is_durable_first(taken: TakenAway) -> Iterator[Violation]:
 
 @law(
     "DUR-5",
-    "a CommitLog file is deleted only once the units of its records are synced, the "
-    "checkpoint's log_min_offset has passed it, and the file before it is gone for "
-    "good",
+    "a CommitLog file is deleted only after the units of its records are synced, the "
+    "checkpoint's log_min_offset has passed it, and the removal of the file before it "
+    "is synced",
     catalogue="I5 I14",
 )
 def log_file_is_needless(
@@ -97,8 +96,8 @@ def log_file_is_needless(
 
 @law(
     "DUR-6",
-    "a ConsumeQueue or index file is deleted only once its records are gone for good: "
-    "the deletion of their topic, or of their CommitLog files, is durable",
+    "a ConsumeQueue or index file is deleted only after the deletion of all its "
+    "records (of their topic, or of their CommitLog files) is durable",
     catalogue="I10 I14",
 )
 def listing_is_needless(taken: TakenAway) -> Iterator[Violation]:

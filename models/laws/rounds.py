@@ -82,8 +82,8 @@ def round_answers_whom_it_covers(
 
 @law(
     "SVC-2",
-    "a flush or commit of the CommitLog leaves fewer than flush_least_pages dirty "
-    "pages of a file that is not full, until its thorough interval is over",
+    "until its thorough interval is over, a flush or commit round leaves a CommitLog "
+    "file alone that is not full and has fewer than flush_least_pages dirty pages",
     catalogue="I19",
 )
 def round_leaves_what_is_little(done: RoundDone, setup: Setup) -> Iterator[Violation]:
@@ -123,7 +123,7 @@ def round_commits_what_is_enough(done: RoundDone, setup: Setup) -> Iterator[Viol
 @law(
     "SVC-4",
     "under SYNC_FLUSH a flush round flushes all bytes of the CommitLog file that "
-    "flushed_where lies in, however few, in write buffers too",
+    "flushed_where lies in, however few, including those in write buffers",
     catalogue="I7 I19",
 )
 def group_commit_flushes_all(done: RoundDone, setup: Setup) -> Iterator[Violation]:
@@ -224,8 +224,8 @@ def full_index_files_are_synced(
 
 @law(
     "SVC-7",
-    "once a put has begun a CommitLog file, a round of allocation leaves the file "
-    "behind it created",
+    "after an allocation round, the CommitLog file behind the newest one that holds a "
+    "record exists",
     catalogue="I19",
 )
 def next_file_is_there(
@@ -246,7 +246,7 @@ def next_file_is_there(
 
 @law(
     "SVC-8",
-    "after a checkpoint round, dispatched_offset reaches what a thorough ConsumeQueue "
+    "after a checkpoint round, dispatched_offset covers what a thorough ConsumeQueue "
     "flush has made durable, as far as the CommitLog is flushed",
     catalogue="I4 I8 I19",
 )
@@ -284,8 +284,8 @@ def round_deletes_a_batch_at_most(
 
 @law(
     "PUT-9",
-    "a put that waits for its sync is answered once 5 s have passed, and told "
-    "FLUSH_DISK_TIMEOUT without a failed call only then",
+    "a put that waits for its sync is answered after 5 s at the latest; unless a call "
+    "failed, FLUSH_DISK_TIMEOUT does not come earlier",
     catalogue="I19",
 )
 def nobody_waits_for_longer(

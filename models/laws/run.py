@@ -22,8 +22,8 @@ _NO_SPACE = "[Errno 28]"
 
 @law(
     "RES-2",
-    "a TransientStorePool buffer is borrowed only for a CommitLog file that is not "
-    "wholly committed",
+    "only CommitLog files that are not fully committed hold a TransientStorePool "
+    "buffer",
     catalogue="I20",
 )
 def buffers_come_back(

@@ -23,8 +23,9 @@ _RUN_FILES = frozenset(
 
 @law(
     "REC-21",
-    "a start on a directory that another program wrote keeps its CommitLog, what the "
-    "store does not know, and after an orderly end its units and index entries",
+    "a start on a directory that another program wrote keeps its CommitLog, the "
+    "checkpoint fields that the store does not know and, after an orderly shutdown, "
+    "its units and index entries",
     catalogue="I9 I10",
 )
 def what_others_left_is_kept(
