@@ -1,4 +1,4 @@
-"""The laws, by id prefix; importing this package declares them all."""
+"""The laws, one module per subject; importing this package declares them all."""
 
 from crashmq.models.laws import (
     around,

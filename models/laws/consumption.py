@@ -1,4 +1,4 @@
-"""Laws of consumers: nothing is passed over, given twice, or left to nobody."""
+"""Laws of consumers: no message is skipped, forgotten or consumed twice."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def _messages(passed: Sequence[Appended]) -> str:
 def no_offset_passes_a_message(
     key: OffsetKey, offset: int, passed: Sequence[Appended]
 ) -> Iterator[Violation]:
-    """``passed`` are the messages below ``offset`` that nobody has consumed.
+    """``passed`` are the messages below ``offset`` that no consumer has consumed.
 
-    Asked when a consumer of the group has told how far it is.
+    Asked whenever a consumer of the group has committed.
 
     Source: ProcessQueue#removeMessage, ConsumeMessageConcurrentlyService.
     """
@@ -65,9 +65,9 @@ def no_offset_passes_a_message(
 def every_message_is_consumed(
     key: OffsetKey, left: Sequence[Appended]
 ) -> Iterator[Violation]:
-    """``left`` are the messages of a queue that nobody of the group has consumed.
+    """``left`` are the messages of a queue that no consumer of the group has consumed.
 
-    Source: the promise of delivery at least once.
+    Source: RocketMQ's promise of delivery at least once.
     """
     if left:
         yield Violation(_name(key), f"{_messages(left)} was never consumed", "consumed")
@@ -81,12 +81,12 @@ def every_message_is_consumed(
 def a_pull_goes_on(
     queue: OneQueue, queue_offset: int, expected: Sequence[int]
 ) -> Iterator[Violation]:
-    """Or where that one began: an answer may have come too late, or never.
+    """A pull may also repeat the last one, whose answer came too late or never.
 
     Args:
-        queue: which, and whose.
+        queue: the queue, with its group and client.
         queue_offset: where it pulls from.
-        expected: where its last pull began, and where answers to it ended.
+        expected: where its last pull began, and where the answers to it ended.
 
     Source: PullRequest#nextOffset, DefaultMQPushConsumerImpl#pullMessage.
     """
@@ -107,7 +107,10 @@ def a_pull_goes_on(
 def only_what_was_pulled_is_consumed(
     queue: OneQueue, queue_offset: int, unique_key: str, share: Share
 ) -> Iterator[Violation]:
-    """Source: ProcessQueue#putMessage, ConsumeRequest#run."""
+    """Looks the message's unique key up in what the consumer's pulls have returned.
+
+    Source: ProcessQueue#putMessage, ConsumeRequest#run.
+    """
     if unique_key not in share.newest | share.waiting | share.worked:
         yield Violation(
             f"{_of(queue)}, message {queue_offset}",
@@ -125,7 +128,10 @@ def only_what_was_pulled_is_consumed(
 def an_orderly_consumer_is_given_the_next_message(
     queue: OneQueue, queue_offset: int, passed: Sequence[Appended]
 ) -> Iterator[Violation]:
-    """Source: ProcessQueue#takeMessages, ConsumeMessageOrderlyService."""
+    """``passed`` are the earlier messages of the queue that are not consumed yet.
+
+    Source: ProcessQueue#takeMessages, ConsumeMessageOrderlyService.
+    """
     if passed:
         yield Violation(
             _of(queue),
@@ -143,7 +149,10 @@ def an_orderly_consumer_is_given_the_next_message(
 def nothing_is_consumed_twice(
     queue: OneQueue, queue_offset: int, unique_key: str, share: Share
 ) -> Iterator[Violation]:
-    """Source: ProcessQueue#putMessage, which keeps each offset once."""
+    """Looks the message's unique key up in what the consumer has consumed.
+
+    Source: ProcessQueue#putMessage, which keeps each offset once.
+    """
     if unique_key in share.worked:
         yield Violation(
             _of(queue), f"message {queue_offset} is given a second time", "once"
@@ -180,7 +189,10 @@ def each_queue_has_one_consumer(
 def a_full_consumer_does_not_pull(
     queue: OneQueue, waiting: int, threshold: int
 ) -> Iterator[Violation]:
-    """Source: DefaultMQPushConsumerImpl#pullMessage, pullThresholdForQueue."""
+    """``waiting`` are the messages pulled and not yet consumed when the pull is sent.
+
+    Source: DefaultMQPushConsumerImpl#pullMessage, pullThresholdForQueue.
+    """
     if waiting > threshold:
         yield Violation(
             _of(queue),
@@ -198,7 +210,9 @@ def a_full_consumer_does_not_pull(
 def what_was_given_back_is_put_again(
     queue: OneQueue, unique_key: str, copies: Sequence[MessageToPut], times: int = 1
 ) -> Iterator[Violation]:
-    """``times``: so often was it given back, by consumers that all had it.
+    """Counts the copies in the group's retry and dead-letter topic.
+
+    ``times`` is how often it was sent back: several consumers may have had it.
 
     Source: AbstractSendMessageProcessor#consumerSendMsgBack.
     """
@@ -223,9 +237,9 @@ def what_was_given_back_is_put_again(
 def no_kept_offset_is_past_the_end(
     key: OffsetKey, kept: int, end: int
 ) -> Iterator[Violation]:
-    """``end`` is the queue_offset of the next message that is put there.
+    """``end`` is the queue_offset that the queue's next message gets.
 
-    Source: example E4 of what RocketMQ loses; it checks no offset that it is told.
+    Source: example E4 of docs/sharp-edges.md: RocketMQ checks no offset it is sent.
     """
     if kept > end:
         yield Violation(_name(key), f"offset {kept} is kept", f"at most {end}")
@@ -246,12 +260,12 @@ Source: ProcessQueue#REBALANCE_LOCK_MAX_LIVE_TIME.
 def one_consumer_has_the_lock(
     queue: OneQueue, lock: Lock, at_ms: int
 ) -> Iterator[Violation]:
-    """Another gets it once it was given back, or not renewed for a minute.
+    """Another consumer gets it once it was released, or not renewed for a minute.
 
     Args:
-        queue: which, and who was given its lock.
-        lock: what was known of it before.
-        at_ms: when it was given.
+        queue: the queue, and the client that was granted its lock.
+        lock: what was known of the lock before.
+        at_ms: when it was granted.
 
     Source: RebalanceLockManager#tryLockBatch.
     """
@@ -271,7 +285,7 @@ def one_consumer_has_the_lock(
 def a_free_lock_is_given(
     queue: OneQueue, lock: Lock, at_ms: int
 ) -> Iterator[Violation]:
-    """``lock`` is what was known of it before ``queue.client`` was refused it.
+    """``lock`` is what was known of it before ``queue.client`` was refused.
 
     Source: RebalanceLockManager#tryLockBatch.
     """
@@ -290,7 +304,7 @@ def a_free_lock_is_given(
 def an_orderly_consumer_has_the_lock(
     queue: OneQueue, queue_offset: int, lock_ms: int | None
 ) -> Iterator[Violation]:
-    """``lock_ms`` is how long ago it was told so; None: never, or it gave it back.
+    """``lock_ms``: how long ago the lock was confirmed; None: never, or released since.
 
     Source: ProcessQueue#isLockExpired, ConsumeMessageOrderlyService.
     """
@@ -312,7 +326,7 @@ def an_orderly_consumer_has_the_lock(
 def an_orderly_consumer_begins_locked(
     queue: OneQueue, *, has_lock: bool
 ) -> Iterator[Violation]:
-    """Before that, another one may not have told yet how far it is.
+    """Without the lock, the previous owner may not have committed its progress yet.
 
     Source: RebalanceImpl#updateProcessQueueTableInRebalance,
     DefaultMQPushConsumerImpl#pullMessage.
@@ -330,12 +344,12 @@ def an_orderly_consumer_begins_locked(
 def a_queue_is_given_back_with_its_offset(
     queue: OneQueue, told: int, worked_until: int
 ) -> Iterator[Violation]:
-    """Or the next one is given it a second time.
+    """Otherwise the next owner is given those messages a second time.
 
     Args:
-        queue: which, and whose.
-        told: the newest offset that it has told; -1: none.
-        worked_until: the end of what it has worked off.
+        queue: the queue, with its group and client.
+        told: the newest offset that the consumer has committed; -1: none.
+        worked_until: the end of what it has consumed without a gap.
 
     Source: RebalancePushImpl#removeUnnecessaryMessageQueue,
     DefaultMQPushConsumerImpl#shutdown.
@@ -352,12 +366,12 @@ def a_queue_is_given_back_with_its_offset(
     catalogue="I12",
 )
 def a_beginning_is_told(queue: OneQueue, told: int) -> Iterator[Violation]:
-    """Or the next one begins behind messages that were put since.
+    """Otherwise the next owner begins behind messages that were put since.
 
-    ``told`` is the offset that it has told, or that the broker has answered of a group
+    ``told`` is the offset that it committed, or that the broker answered for a group
     without one.
 
-    Source: example E5 of what RocketMQ loses, which tells nothing then.
+    Source: example E5 of docs/sharp-edges.md: RocketMQ's consumer commits nothing then.
     """
     if told < 0:
         yield Violation(_of(queue), "it has told no offset", "where it begins")
@@ -372,7 +386,7 @@ def a_beginning_is_told(queue: OneQueue, told: int) -> Iterator[Violation]:
 def an_idle_group_is_at_the_end(
     key: OffsetKey, told: int, end: int
 ) -> Iterator[Violation]:
-    """``end`` is the queue_offset of the next message that is put there.
+    """``end`` is the queue_offset that the queue's next message gets.
 
     Source: DefaultMQPushConsumerImpl#correctTagsOffset; ProcessQueue#removeMessage.
     """
@@ -389,7 +403,7 @@ def an_idle_group_is_at_the_end(
 def what_a_consumer_tells_is_kept(
     queue: OneQueue, told: int, kept: int
 ) -> Iterator[Violation]:
-    """``told`` lies not past the end of the queue.
+    """``told`` is the committed offset; it is not past the end of the queue.
 
     Source: ConsumerManageProcessor#updateConsumerOffset.
     """
@@ -405,7 +419,7 @@ def what_a_consumer_tells_is_kept(
 def nobody_is_sent_past_the_end(
     queue: OneQueue, to: int, end: int
 ) -> Iterator[Violation]:
-    """What is put there then would be passed over.
+    """Otherwise the consumer skips the messages that are put there next.
 
     Source: PullMessageProcessor, PULL_OFFSET_MOVED.
     """
@@ -422,7 +436,7 @@ def nobody_is_sent_past_the_end(
 def nothing_that_waits_is_forgotten(
     queue: OneQueue, waiting: Sequence[str], put_off_ms: int | None
 ) -> Iterator[Violation]:
-    """Or it waits until the queue's pull has expired, after two minutes, or for ever.
+    """Otherwise it waits until the pull expires after two minutes, or for ever.
 
     Source: ConsumeMessageOrderlyService#tryLockLaterAndReconsume, 3,000 ms;
     ConsumeMessageConcurrentlyService#submitConsumeRequestLater, 5,000 ms.

@@ -1,4 +1,4 @@
-"""Laws of dispatch: in which order a record comes to what lists it."""
+"""Laws of dispatch: queues before the index, and only what replicas have."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from crashmq.models.verdict import Violation
 def queues_come_before_the_index(
     image: StoreImage, index_slots: int, newest_at_start: int
 ) -> Iterator[Violation]:
-    """Else a query by key finds a message that no consumer gets.
+    """Otherwise a query by key finds a message that no consumer gets.
 
-    Judged while the store is up. Of records up to ``newest_at_start``, a phy_offset, a
+    Asked while the store is up. For records up to ``newest_at_start``, a phy_offset, a
     crash may have taken the unit and left the index entry.
 
     Source: DefaultMessageStore#doDispatch, over its dispatcherList.
@@ -55,9 +55,9 @@ def queues_come_before_the_index(
 def dispatched_is_replicated(
     image: StoreImage, now: Positions, replicated: int
 ) -> Iterator[Violation]:
-    """``replicated`` is how far they told that they have the log, in this life.
+    """``replicated`` is the phy_offset the replicas have confirmed in this run.
 
-    Judged while the store is up; what any queue lists at a start counts as told.
+    Asked while the store is up; what any queue lists at a start counts as confirmed.
 
     Source: ReputMessageService#doReput, DefaultMessageStore#getConfirmOffset.
     """

@@ -1,8 +1,7 @@
-"""Laws of filtered pulls: a group gets all that it asked for, and nothing else.
+"""Laws of filtered pulls: a group gets every message that it asked for, and no other.
 
-What a message is asked is told by ``models.expressions``. A message on which an
-expression fails belongs to those that were asked for: nobody knows better, and the
-group can still drop it.
+``models.expressions`` evaluates expressions. A message on which an expression fails is
+treated as matching: the broker cannot decide, and the group can still drop it.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ EVERYTHING = frozenset({("*", "TAG")})
 
 
 def is_wanted(answer: FilteredPull, appended: Appended) -> bool:
-    """Whether a group must get a message by the expression that a pull was filtered by.
+    """Whether a group must get a message, by the expression its pull was filtered by.
 
     Raises:
         UnknownShape: no program draws such an expression.
@@ -62,7 +61,7 @@ def _where(pull: PullFiltered, answer: FilteredPull) -> str:
 def returns_what_was_asked_for(
     pull: PullFiltered, answer: FilteredPull, queue: Sequence[Appended]
 ) -> Iterator[Violation]:
-    """``queue`` has every message appended to the queue, the expired ones too.
+    """``queue`` has every message appended to the queue, expired ones included.
 
     Source: ExpressionMessageFilter#isMatchedByCommitLog.
     """
@@ -100,12 +99,12 @@ def returns_what_was_asked_for(
 def passes_over_nothing_asked_for(
     pull: PullFiltered, answer: FilteredPull, there: Sequence[Appended]
 ) -> Iterator[Violation]:
-    """Looks at what lies before next_begin_offset and was not returned.
+    """Looks at the messages below next_begin_offset that were not returned.
 
-    The group never gets it: the next pull begins behind it. So a bit map beside the
-    queue must never say no of a message that matches.
+    The group never gets them, since its next pull begins behind them. So a Bloom filter
+    bit map must never reject a message that matches.
 
-    ``there``: the messages of the queue that a reader must find.
+    ``there`` are the messages of the queue that a reader must find.
 
     Source: ExpressionMessageFilter#isMatchedByConsumeQueue.
     """
@@ -140,11 +139,11 @@ def goes_on_behind_what_it_saw(
     queue_file_units: int,
     memory_from: int = 0,
 ) -> Iterator[Violation]:
-    """Compares status, count and next_begin_offset with those of a walk.
+    """Compares status, message count and next_begin_offset with those of a scan.
 
     A pull looks at 800 units or as many as were asked for, within one queue file, and
-    stops at its limits once it has a message. They are lower at a message before
-    ``memory_from``, a phy_offset: it is read from disk.
+    stops at its limits once it has a message. The limits are lower for messages below
+    ``memory_from``, a phy_offset: those are read from disk.
 
     Source: DefaultMessageStore#getMessage.
     """
@@ -203,13 +202,14 @@ def retries_are_asked_for_their_topic(
     there: Sequence[Appended],
     asked: Mapping[str, Set[Asked]],
 ) -> Iterator[Violation]:
-    """Judged of messages between the pull's offset and where it goes on.
+    """Checks the messages between the pull's offset and where it goes on.
 
     Args:
-        pull: of a retry topic.
-        answer: to it.
+        pull: a pull of a retry topic.
+        answer: the answer to it.
         there: the messages of the queue that a reader must find.
-        asked: by topic what the group may subscribe there; nobody knows of others.
+        asked: by topic, what the group may have subscribed there; a topic that is
+            absent is unknown.
 
     Source: ExpressionForRetryMessageFilter#isMatchedByCommitLog.
     """
@@ -234,7 +234,7 @@ def retries_are_asked_for_their_topic(
 
 
 def _asks_for(asked: Asked, properties: Mapping[str, str]) -> bool:
-    """Whether a retry is to be returned; tags are not asked again."""
+    """Whether a retry must be returned; tags are not checked again for retries."""
     expression, kind = asked
     outcome = matches(expression, kind, "", properties) if kind != "TAG" else "yes"
     return outcome in ("yes", "fails")
@@ -249,10 +249,10 @@ def _asks_for(asked: Asked, properties: Mapping[str, str]) -> bool:
 def filters_by_the_newest(
     pull: PullFiltered, asked: Asked | None, possible: Set[Asked]
 ) -> Iterator[Violation]:
-    """Asked of pulls of groups that have subscribed in this life of the broker.
+    """Asked of pulls by groups that have subscribed in this run of the broker.
 
-    ``asked``: an expression and its type; None if the broker had none of the group.
-    ``possible``: what counts.
+    ``asked`` is the expression and type the broker used, None if it had none for the
+    group; ``possible`` are those that may be the newest.
 
     Source: FilterDataMapByTopic#register, ConsumerGroupInfo#updateSubscription.
     """
@@ -271,7 +271,9 @@ def filters_by_the_newest(
 def start_loads_the_filters(
     files: Mapping[str, bytes], rows: FilterRows
 ) -> Iterator[Violation]:
-    """With neither it begins without filters; if none is whole it must not start.
+    """Without either file the broker starts without filters.
+
+    If there are files and none is intact, it must not start.
 
     Asked of every start that succeeds, also on files that were damaged.
 
@@ -293,10 +295,12 @@ def start_loads_the_filters(
 def filters_are_written_as_they_are(
     files: Mapping[str, bytes], now: Mapping[FilterKey, Set[Asked]]
 ) -> Iterator[Violation]:
-    """``now`` is by group and topic what may count; one of several is not judged.
+    """``now`` are the subscriptions that may be current, by group and topic.
 
-    Source: ConsumerFilterManager#persist, BrokerController
-    #initializeBrokerScheduledTasks.
+    A group with several possible ones is not judged.
+
+    Source: ConsumerFilterManager#persist,
+    BrokerController#initializeBrokerScheduledTasks.
     """
     pair = config_pair(files, FILTERS_PATH)
     if pair.is_there and pair.loaded is None:

@@ -1,6 +1,6 @@
-"""Laws of messages that were given back: where each is put again, and for how long.
+"""Laws of messages that consumers send back: where each is put again, and when.
 
-That it is put again at all, and once, is CON-10.
+That it is put again at all, and exactly once, is CON-10.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ QUEUES = 1
 
 
 class GivenBack(NamedTuple):
-    """A message as its consumer had it.
+    """A message that a consumer sent back.
 
     Attributes:
-        topic: that it was put to at first.
-        tries: how often it came back before.
-        is_for_good: whoever gives it back has tried it as often as it wants to.
-        levels: one of these it has to wait before it comes again.
+        topic: its original topic.
+        tries: how often it had been sent back before.
+        is_for_good: the consumer has tried it as often as maxReconsumeTimes allows.
+        levels: the delay levels, one of which it must wait for before it comes
+            again.
     """
 
     queue: OneQueue
@@ -39,31 +40,31 @@ class GivenBack(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Whose it is, and which."""
+        """The group, client, queue and message, for a violation."""
         one = self.queue
         where = f"{one.client} of {one.group} on {one.topic}/{one.queue_id}"
         return f"{where}, {self.unique_key}"
 
     @property
     def retry_topic(self) -> str:
-        """Where it is tried again."""
+        """The group's retry topic."""
         return f"%RETRY%{self.queue.group}"
 
     @property
     def dead_letters(self) -> str:
-        """Where it lies once it is not."""
+        """The group's dead-letter topic."""
         return f"%DLQ%{self.queue.group}"
 
 
 def _waits(copy: MessageToPut) -> bool:
-    """Whether it waits first."""
+    """Whether the copy is put to the topic of delayed messages first."""
     return copy.topic == SCHEDULE_TOPIC
 
 
 def _of_its_group(
     given: GivenBack, copies: Sequence[MessageToPut]
 ) -> list[MessageToPut]:
-    """Those that its group gets: others have another law."""
+    """The copies in the group's own topics; copies elsewhere are CON-10's business."""
     topics = (given.retry_topic, given.dead_letters)
     return [copy for copy in copies if copy.destination[0] in topics]
 
@@ -77,7 +78,7 @@ def _of_its_group(
 def given_back_where_somebody_looks(
     given: GivenBack, copies: Sequence[MessageToPut]
 ) -> Iterator[Violation]:
-    """In any other queue nobody of the group ever finds it.
+    """No consumer of the group would ever find it in any other queue.
 
     Source: AbstractSendMessageProcessor#consumerSendMsgBack, its newTopic's queues.
     """
@@ -97,7 +98,7 @@ def given_back_where_somebody_looks(
 def given_back_as_of_its_topic(
     given: GivenBack, copies: Sequence[MessageToPut]
 ) -> Iterator[Violation]:
-    """Listeners are told that topic: they know no other.
+    """Listeners are shown that topic: they know no other.
 
     Source: consumerSendMsgBack, its RETRY_TOPIC; #resetRetryAndNamespace.
     """
@@ -117,7 +118,7 @@ def given_back_as_of_its_topic(
 def given_back_for_its_tries(
     given: GivenBack, copies: Sequence[MessageToPut]
 ) -> Iterator[Violation]:
-    """One that was given up by a sweep waits the first level again.
+    """A message that timed out in its listener waits for the first level again.
 
     Source: AbstractSendMessageProcessor#consumerSendMsgBack, #cleanExpiredMsg.
     """
@@ -148,7 +149,7 @@ TRIED_AGAIN_MS = 5_000
 def tried_again_in_its_time(
     given: Consumed, failed: Failed, at_ms: int, *, is_orderly: bool
 ) -> Iterator[Violation]:
-    """``failed`` is how it was tried last, by the same consumer.
+    """``failed`` is the last failed attempt of the same consumer.
 
     Source: ConsumeMessageConcurrentlyService#processConsumeResult, its msgBackFailed;
     ConsumeMessageOrderlyService#checkReconsumeTimes.

@@ -1,4 +1,4 @@
-"""Laws of what a broker writes of groups, and of the topics that it makes for them."""
+"""Laws of what a broker writes about groups and the topics it creates for them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def a_topic_is_written_before_it_is_used(
 ) -> Iterator[Violation]:
     """``topics`` are those to which messages of the group were put.
 
-    A start that does not find the topic gives its messages to nobody.
+    After a start that does not know the topic, no consumer gets its messages.
 
     Source: TopicConfigManager#createTopicInSendMessageBackMethod,
     SubscriptionGroupManager#findSubscriptionGroupConfig.
@@ -44,7 +44,7 @@ def a_topic_is_written_before_it_is_used(
 def the_version_counts_changes(
     now: TopicsWritten, before: TopicsWritten
 ) -> Iterator[Violation]:
-    """Brokers and name servers compare it, and take over what is newer.
+    """Brokers and name servers compare it, and take over the newer table.
 
     Source: DataVersion, TopicConfigManager#updateTopicConfig.
     """
@@ -62,10 +62,10 @@ def the_version_counts_changes(
 def a_group_is_as_it_was_configured(
     rows: Mapping[str, Any], possible: Mapping[str, frozenset[GroupConfig]]
 ) -> Iterator[Violation]:
-    """``possible`` has several where nobody knows which one came last.
+    """``possible`` has several configurations if it is unknown which one came last.
 
     Source: SubscriptionGroupManager#updateSubscriptionGroupConfig, which writes before
-    it is answered; #deleteSubscriptionGroupConfig.
+    it answers; #deleteSubscriptionGroupConfig.
     """
     for group, told in sorted(possible.items()):
         found = config_in(rows, group)

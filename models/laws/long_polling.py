@@ -1,4 +1,7 @@
-"""Laws of pulls through a broker: each is answered once, in time, and for a reason."""
+"""Laws of pulls through a broker: each is answered once, in time, and for a reason.
+
+A pull that finds no message can be held by the broker until one arrives (long polling).
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ def _from(pull: PullThroughBroker) -> str:
 def answered_once(
     pull: PullThroughBroker, answer: BrokerPulled, *, is_open: bool
 ) -> Iterator[Violation]:
-    """``is_open``: it was asked in this life of the broker, and not answered since.
+    """``is_open``: it was sent in this run of the broker, and is not answered yet.
 
     Source: PullRequestHoldService#notifyMessageArriving.
     """
@@ -50,7 +53,10 @@ def answered_once(
     catalogue="I12",
 )
 def a_stop_answers_all(left: Sequence[OpenPull]) -> Iterator[Violation]:
-    """``left`` are the pulls without an answer. Differs: RocketMQ answers none."""
+    """``left`` are the pulls without an answer.
+
+    Differs: RocketMQ answers none of them.
+    """
     for pull in left:
         yield Violation(_from(pull.op), "it is left without an answer", "an answer")
 
@@ -63,7 +69,7 @@ def a_stop_answers_all(left: Sequence[OpenPull]) -> Iterator[Violation]:
 def no_wakeup_is_lost(
     pull: PullThroughBroker, behind: Sequence[Appended]
 ) -> Iterator[Violation]:
-    """Judged after each step; ``behind`` can be read at its offset, or later.
+    """Asked after each step; ``behind`` is a message at or past the pull's offset.
 
     Source: NotifyMessageArrivingListener#arriving.
     """
@@ -89,13 +95,13 @@ def woken_for_a_reason(
     is_stopping: bool,
     may_fail: bool,
 ) -> Iterator[Violation]:
-    """Who is woken before the message can be read finds nothing, and asks again.
+    """A pull that is woken before its message can be read finds nothing and asks again.
 
     Args:
         pull: what was asked.
-        answer: the broker's.
+        answer: the broker's answer.
         held_ms: how long it was held at most.
-        is_stopping: a stop has begun.
+        is_stopping: a shutdown has begun.
         may_fail: the disk fails, or something cannot be read.
 
     Source: PullRequestHoldService#notifyMessageArriving.
@@ -117,7 +123,7 @@ def woken_for_a_reason(
 def a_look_answers_all_that_is_due(
     held: Sequence[tuple[OpenPull, VisibleQueue]], now_ms: int
 ) -> Iterator[Violation]:
-    """Judged after such a look; ``held`` are those that are held still.
+    """Asked after a check; ``held`` are the pulls that are still held.
 
     Source: PullRequestHoldService#checkHoldRequest.
     """
@@ -140,7 +146,7 @@ def a_look_answers_all_that_is_due(
 def a_pull_commits_once(
     key: OffsetKey, kept: int, possible: Set[int], told: int | None
 ) -> Iterator[Violation]:
-    """``kept`` is the group's offset behind the pull, one of ``possible`` is right.
+    """``kept`` is the group's offset after the pull; it must be one of ``possible``.
 
     Source: PullMessageProcessor#tryCommitOffset.
     """
@@ -164,7 +170,9 @@ def answered_by_its_code(
     queue: VisibleQueue,
     reset_to: int | None,
 ) -> Iterator[Violation]:
-    """``answer`` None: the pull is held. A pending reset comes before everything.
+    """``answer`` None: the pull is held.
+
+    A pending reset takes precedence over all else.
 
     Source: PullMessageProcessor#composeResponseHeader.
     """
@@ -196,14 +204,14 @@ def refused_for_its_topic(
     must_know: bool,
     may_know: bool,
 ) -> Iterator[Violation]:
-    """Compares a refusal with the topics that the broker must know, and may know.
+    """Compares a refusal with the topics that the broker must, and may, know.
 
     Args:
         pull: what was asked.
-        code: of its answer; None: it is held.
-        queue_nums: how many queues its topic has; None: that is not known.
-        must_know: somebody has put a message there, and nobody deleted it.
-        may_know: somebody has tried to.
+        code: the answer's code; None: the pull is held.
+        queue_nums: number of queues of its topic; None: unknown.
+        must_know: a message was put there, and the topic was not deleted since.
+        may_know: a put there was at least attempted.
 
     Source: PullMessageProcessor#processRequest, its checks of the topic.
     """
@@ -224,7 +232,7 @@ def refused_for_its_topic(
 def _expected(
     pull: PullThroughBroker, queue: VisibleQueue, reset_to: int | None
 ) -> tuple[tuple[BrokerCode, ...], int | None]:
-    """The codes that may answer a pull, and where it is to go on, if one can tell."""
+    """The codes that may answer a pull, and its next_begin_offset; None: any."""
     offset, low, high = pull.queue_offset, queue.min_offset, queue.max_offset
     if reset_to is not None:
         return ("PULL_OFFSET_MOVED",), reset_to
@@ -248,10 +256,10 @@ def _expected(
 def a_pull_makes_progress(
     pull: PullThroughBroker, answer: BrokerPulled, end: int
 ) -> Iterator[Violation]:
-    """Judged by what the answer says of itself, so also amid other ops.
+    """Uses only what the answer itself reports, so it can be asked amid other ops.
 
-    ``end`` is where the queue ended once it was given; a read may see more than the
-    bounds that it tells.
+    ``end`` is where the queue ended when the answer was given; a read may see more than
+    the bounds that it reports.
 
     Source: DefaultMessageStore#getMessage, its nextBeginOffset.
     """

@@ -1,6 +1,6 @@
-"""Laws of the medium: what a running store has reported must survive a power loss.
+"""Laws of the medium: what a running store reports as safe must survive a power loss.
 
-They look at what the medium holds, without a power loss: ``unsynced`` is what
+They look at what the medium holds, without a power loss. ``unsynced`` is what
 ``Subject.unsynced_from`` returns: each file that a power loss could change or take,
 with the first byte that it could change; -1 for a removed file that could come back.
 """
@@ -39,10 +39,10 @@ def start_leaves_nothing_to_lose(
 ) -> Iterator[Violation]:
     """Compares ``unsynced`` with the files before and after a start that ran alone.
 
-    Dispatch can make queue and index files again, but a queue file with room for more
+    Dispatch can rebuild queue and index files, but a queue file with room for more
     units must be synced all the same. After an orderly shutdown nothing may be
-    unsynced. Not judged: the abort file; CommitLog files of a damaged log, where a
-    BLANK may close one, which is flushed later.
+    unsynced. Not checked: the abort file, and CommitLog files of a damaged log, where a
+    BLANK that closes one is flushed later.
 
     Args:
         unsynced: as ``Subject.unsynced_from``.
@@ -73,7 +73,7 @@ def what_the_checkpoint_tells_of_is_on_the_medium(
 ) -> Iterator[Violation]:
     """Compares ``unsynced`` with what the checkpoint says after its round.
 
-    Entries in consumequeue_ext that such units point to are judged as well.
+    consumequeue_ext entries that such units point to are checked as well.
 
     Source: StoreCheckpoint#setIndexMsgTimestamp, IndexService#flush.
     """
@@ -111,7 +111,7 @@ def what_the_checkpoint_tells_of_is_on_the_medium(
 def waiting_units_are_on_the_medium(
     unsynced: Mapping[str, int], image: StoreImage, until: int
 ) -> Iterator[Violation]:
-    """Judges units of records below ``until``, which were dispatched that long ago.
+    """Checks units of records below ``until``, which were dispatched that long ago.
 
     Source: FlushConsumeQueueService, flushConsumeQueueThoroughInterval.
     """

@@ -1,4 +1,4 @@
-"""Laws of the members of groups: whom a broker names to those who share its queues."""
+"""Laws of group membership: which consumers a broker lists for a rebalance."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _named(members: Sequence[str]) -> str:
 def who_is_heard_of_is_a_member(
     group: str, members: Sequence[str], silent_ms: Mapping[str, int]
 ) -> Iterator[Violation]:
-    """Whoever is not named gives up all its queues, and nobody has two of them.
+    """A consumer that is not listed gives up all its queues.
 
     Source: ConsumerManager#registerConsumer, #scanNotActiveChannel.
     """
@@ -43,7 +43,7 @@ def who_is_heard_of_is_a_member(
 def who_has_left_is_no_member(
     group: str, members: Sequence[str], left: Sequence[str]
 ) -> Iterator[Violation]:
-    """The queues of such a one would be nobody's until it counts as silent.
+    """The queues assigned to it would have no consumer until it counts as inactive.
 
     Source: ConsumerManager#unregisterConsumer, #doChannelCloseEvent.
     """
@@ -61,7 +61,7 @@ def who_has_left_is_no_member(
 def who_is_silent_is_no_member(
     group: str, members: Sequence[str], expired: Sequence[str]
 ) -> Iterator[Violation]:
-    """The queues of such a one would be nobody's for ever.
+    """The queues assigned to it would never have a consumer again.
 
     Source: ConsumerManager#scanNotActiveChannel, ClientHousekeepingService.
     """

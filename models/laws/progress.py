@@ -1,4 +1,4 @@
-"""Laws of progress: what a group has committed is answered, kept, and never less."""
+"""Laws of consumer offsets: what a group commits is answered and kept."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _one_of(offsets: Set[int]) -> str:
 def _of_each(
     rows: OffsetRows, possible: Mapping[OffsetKey, Set[int]]
 ) -> Iterator[tuple[OffsetKey, int, Set[int]]]:
-    """Each offset of a table, and what it could be; -1: the group has none."""
+    """Each offset of a table with the offsets it could have; -1: the group has none."""
     found = dict(rows)
     for key in sorted({*found, *possible}):
         yield key, found.get(key, NO_OFFSET), possible.get(key, _NONE)
@@ -56,7 +56,7 @@ def _in_queue(key: OffsetKey, possible: Set[int], ends: Ends) -> str:
 def answers_what_was_committed(
     key: OffsetKey, offset: int, possible: Set[int]
 ) -> Iterator[Violation]:
-    """``possible`` are the offsets the group may have; -1: it has none.
+    """``possible`` are the offsets that the group may have; -1: it has none.
 
     Source: ConsumerOffsetManager#queryOffset.
     """
@@ -72,9 +72,9 @@ def answers_what_was_committed(
 def commits_never_go_back(
     key: OffsetKey, told: int, asked: int, before: Set[int]
 ) -> Iterator[Violation]:
-    """Asked of a commit with nothing beside it and no reset pending.
+    """Asked of a commit that ran alone, with no reset pending.
 
-    ``told`` is what the broker is told, ``asked`` what the consumer is done with.
+    ``told`` is what the broker is sent, ``asked`` what the consumer has consumed.
 
     Source: RemoteBrokerOffsetStore#updateOffset, with increaseOnly.
     """
@@ -92,7 +92,10 @@ def commits_never_go_back(
 def a_reset_holds(
     key: OffsetKey, offset: int, possible: Set[int]
 ) -> Iterator[Violation]:
-    """Asked while the reset is pending. Source: #handleSetOffset."""
+    """Asked while the reset is pending.
+
+    Source: AdminBrokerProcessor, #handleSetOffset.
+    """
     if offset not in possible:
         yield Violation(_name(key), f"offset {offset}", f"{_one_of(possible)}, reset")
 
@@ -106,9 +109,11 @@ def a_reset_holds(
 def start_finds_what_was_kept(
     rows: OffsetRows, kept: Mapping[OffsetKey, Set[int]], ends: Ends
 ) -> Iterator[Violation]:
-    """Never an older one, nor one that was not committed, nor none of one persisted.
+    """Not an older offset, not one never committed, and none lost once persisted.
 
-    Asked where nothing but crashes came between. Source: ConfigManager#load.
+    Asked if nothing but crashes happened in between.
+
+    Source: ConfigManager#load.
     """
     for key, offset, possible in _of_each(rows, kept):
         if not ends.allows(key, offset, possible):
@@ -123,9 +128,11 @@ def start_finds_what_was_kept(
     catalogue="I12 I9",
 )
 def a_copy_is_whole(files: Mapping[str, bytes]) -> Iterator[Violation]:
-    """Not both of them empty, torn, zeroed or missing.
+    """At most one of the two may be empty, torn, zeroed or missing.
 
-    Asked where nothing but crashes came between. Source: ConfigManager#persist.
+    Asked if nothing but crashes happened in between.
+
+    Source: ConfigManager#persist.
     """
     paths = [path for path in (OFFSETS_PATH, OFFSETS_BACKUP) if path in files]
     if not paths:
@@ -144,7 +151,9 @@ def a_copy_is_whole(files: Mapping[str, bytes]) -> Iterator[Violation]:
 def start_loads_the_file(
     files: Mapping[str, bytes], rows: OffsetRows, ends: Ends
 ) -> Iterator[Violation]:
-    """With neither it begins without offsets; if none is whole it must not start.
+    """Without either file the broker starts without offsets.
+
+    If there are files and none is intact, it must not start.
 
     Asked of every start that succeeds, also on files that were damaged.
 
@@ -165,7 +174,10 @@ def start_loads_the_file(
 def persist_writes_all(
     files: Mapping[str, bytes], progress: Progress
 ) -> Iterator[Violation]:
-    """Asked of a round with nothing beside it. Source: ConsumerOffsetManager#encode."""
+    """Asked after a round that ran alone.
+
+    Source: ConsumerOffsetManager#encode.
+    """
     rows = read_offsets(bytes(files.get(OFFSETS_PATH, b"")))
     if rows is None:
         yield Violation(OFFSETS_PATH, "no whole table", "the offsets of all groups")
@@ -185,7 +197,7 @@ def persist_writes_all(
 def begins_at_the_groups_offset(
     key: OffsetKey, begun: int, possible: Set[int], begins: Set[int]
 ) -> Iterator[Violation]:
-    """``possible`` are the offsets of the group; with -1 it may begin at ``begins``.
+    """``possible`` are the group's offsets; with -1 it may begin at ``begins``.
 
     Source: RebalancePushImpl#computePullFromWhere.
     """
@@ -205,10 +217,11 @@ def begins_at_the_groups_offset(
 def no_group_is_past_its_queue(
     rows: OffsetRows, files: Mapping[str, bytes], ends: Ends
 ) -> Iterator[Violation]:
-    """New messages take the offsets past the end, and such a group skips them.
+    """New messages take the offsets past the end, and such a group would skip them.
 
-    ``rows`` are the offsets it came up with, ``files`` what it has left. RocketMQ does
-    not see to it. Source: example E4, invariant P5 of the consumer's reference.
+    ``rows`` are the offsets in memory, ``files`` what the start left on disk.
+
+    Differs: RocketMQ does not lower them. Source: example E4 of docs/sharp-edges.md.
     """
     written = read_offsets(bytes(files.get(OFFSETS_PATH, b""))) or ()
     for where, found in (("", rows), (f" in {OFFSETS_PATH}", written)):
@@ -228,12 +241,11 @@ def no_group_is_past_its_queue(
 def no_commit_passes_the_end(
     key: OffsetKey, told: int, end: int, *, accepted: bool
 ) -> Iterator[Violation]:
-    """``end`` is the offset that the next message gets. RocketMQ takes any.
+    """``end`` is the offset that the queue's next message gets.
 
-    A queue below 0 has no offset that could be taken.
+    A commit for a queue id below 0 must be refused.
 
-    Source: ConsumerOffsetManager#commitOffset, invariant P4 of the consumer's
-    reference.
+    Differs: RocketMQ accepts any offset. Source: ConsumerOffsetManager#commitOffset.
     """
     if key[2] < 0:
         if accepted:
@@ -253,7 +265,7 @@ def no_commit_passes_the_end(
 def resets_go_where_they_are_told(
     key: OffsetKey, offset: int, targets: Set[int]
 ) -> Iterator[Violation]:
-    """``offset`` -1: it was refused, as it is to be if ``targets`` says so.
+    """``offset`` is where the reset went, -1 if refused; ``targets`` are right answers.
 
     Source: AdminBrokerProcessor#resetOffset.
     """
@@ -273,7 +285,7 @@ def lowest_offsets_are_answered(
 ) -> Iterator[Violation]:
     """``possible`` are those of each queue; -1: no group that counts has one.
 
-    That it leaves all as they are is for OFS-1 to see.
+    That the query changes no offset is left to OFS-1.
 
     Source: ConsumerOffsetManager#queryMinOffsetInAllGroup.
     """

@@ -1,7 +1,7 @@
-"""Laws of what goes: what makes a file needless is durable before it is taken away.
+"""Laws of removals: what makes a file unnecessary is durable before the file goes.
 
-They ask the medium at that moment, so no power loss has to come. ``taken`` is what was
-known right before a file was removed or renamed.
+They ask the medium at the moment of the removal or rename, so no power loss has to
+come. ``taken`` is what was known right before it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _OF_THE_END = frozenset({"abort", "lock"})
     catalogue="I7 I12",
 )
 def what_is_renamed_is_synced(taken: TakenAway) -> Iterator[Violation]:
-    """Judged of each rename: of a config file, its backup, the deleted topics.
+    """Asked at each rename: of a config file, its backup, the deleted-topics file.
 
-    Else a power loss could leave the new name with half of its bytes, or none.
+    Otherwise a power loss could leave half of the bytes under the new name, or none.
 
-    Source: MixAll#string2File, which syncs nothing; ours does.
+    Differs: MixAll#string2File syncs nothing.
     """
     if not taken.is_synced:
         yield Violation(taken.path, "a power loss could take its bytes", "synced")
@@ -43,9 +43,9 @@ def what_is_renamed_is_synced(taken: TakenAway) -> Iterator[Violation]:
     catalogue="I7 I9",
 )
 def orderly_end_is_durable_first(taken: TakenAway) -> Iterator[Violation]:
-    """Else a start would believe an orderly end, and miss what it has lost.
+    """Otherwise a start would trust an orderly shutdown and not notice what it lost.
 
-    A temporary file that could come back is removed by the next start.
+    A temporary file may still be unsynced: the next start removes it.
 
     Source: DefaultMessageStore#shutdown, its order.
     """
@@ -66,10 +66,10 @@ def orderly_end_is_durable_first(taken: TakenAway) -> Iterator[Violation]:
 def log_file_is_needless(
     taken: TakenAway, file_size: int, files: Mapping[str, Bytes]
 ) -> Iterator[Violation]:
-    """Judged of a deletion while the store runs; ``files`` are those there are now.
+    """Asked at each deletion in a running store; ``files`` are those that exist now.
 
-    Else a power loss could leave a log with a hole, or a queue that counts its offsets
-    again from what is left.
+    Otherwise a power loss could leave a log with a hole, or a queue that counts its
+    offsets again from what is left.
 
     Source: MappedFileQueue#deleteExpiredFileByTime; the mark is ours.
     """
@@ -101,9 +101,9 @@ def log_file_is_needless(
     catalogue="I10 I14",
 )
 def listing_is_needless(taken: TakenAway) -> Iterator[Violation]:
-    """Judged of a deletion while the store runs; compares its last record's place.
+    """Asked at each deletion in a running store; compares the file's last record.
 
-    Else a power loss could bring records back that no queue, or index file, lists.
+    Otherwise a power loss could bring records back that no queue, or index file, lists.
 
     Source: MappedFileQueue#deleteExpiredFileByOffset, IndexService#deleteExpiredFile.
     """
@@ -125,7 +125,7 @@ def listing_is_needless(taken: TakenAway) -> Iterator[Violation]:
 
 
 def _leads_to(unit: Bytes) -> int:
-    """The phy_offset of a unit; -1 if it is none, or one that only takes a place."""
+    """The phy_offset of a unit; -1 if it is no unit, or a pre-blank one."""
     size = int.from_bytes(bytes(unit[8:12]), "big", signed=True)
     if not RECORD_SIZE_MIN <= size < PRE_BLANK_SIZE:
         return -1

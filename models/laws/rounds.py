@@ -1,7 +1,7 @@
-"""Laws of single rounds of services: each does what is due in it, and no more.
+"""Laws of single service rounds: each does what is due in it, and no more.
 
-``done`` is one round: what it says of its work, and what the store reported when it
-began and when it ended.
+``done`` is one round: the work it reports, and the store's positions when it began and
+when it ended.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from crashmq.models.verdict import Place, Violation
 def is_enough(start: int, end: int, least_pages: int, *, is_full: bool) -> bool:
     """Whether bytes [start, end) of one file are enough for a flush or commit.
 
-    Of a full file any byte is, and without ``least_pages`` of any file.
+    In a full file any byte is enough, and with ``least_pages`` 0 in any file.
 
     Source: DefaultMappedFile#isAbleToFlush, #isAbleToCommit.
     """
@@ -32,7 +32,7 @@ def is_enough(start: int, end: int, least_pages: int, *, is_full: bool) -> bool:
 
 
 class _Waits(NamedTuple):
-    """What waits in one file for the next round of a service, as phy_offsets."""
+    """The bytes of one file that wait for a service's next round, as phy_offsets."""
 
     start: int
     end: int
@@ -40,7 +40,7 @@ class _Waits(NamedTuple):
 
 
 def _waits(service: str, at: Positions, setup: Setup) -> _Waits:
-    """What of the file in which a service stands waits for its next round."""
+    """What waits for the service's next round in the file where the service stands."""
     size = setup.log_file_size
     start, end = at.flushed_where, at.committed_where
     if service == "commit":
@@ -69,7 +69,7 @@ def round_answers_whom_it_covers(
 ) -> Iterator[Violation]:
     """``left`` are puts that still waited when the next round began.
 
-    Each is the phy_offset of a record that the log had when a round began as all
+    Each is the phy_offset of a record that was in the log when a round began while all
     callers waited, and the number of the event of that round's end.
 
     Source: CommitLog.GroupCommitService#doCommit, which goes through all requests.
@@ -87,7 +87,7 @@ def round_answers_whom_it_covers(
     catalogue="I19",
 )
 def round_leaves_what_is_little(done: RoundDone, setup: Setup) -> Iterator[Violation]:
-    """Judged of a round that ran alone, before the interval was over.
+    """Asked of a round that ran alone, before the interval was over.
 
     Source: DefaultMappedFile#isAbleToFlush, #isAbleToCommit,
     MessageStoreConfig#flushCommitLogLeastPages, #commitCommitLogLeastPages.
@@ -150,17 +150,17 @@ def group_commit_flushes_all(done: RoundDone, setup: Setup) -> Iterator[Violatio
 def queue_flush_takes_what_is_enough(
     done: RoundDone, image: StoreImage, setup: Setup, unsynced: Mapping[str, int]
 ) -> Iterator[Violation]:
-    """Compares what could be lost of queue files before and after a round, alone.
+    """Compares the unsynced bytes of queue files before and after the round, alone.
 
-    What is due is durable afterwards; of each queue one file at least, its first with
-    unsynced units. A file that is not full, and has not so many pages in all, stays as
-    it is, whatever others do; while there is no other, nothing is done.
+    What is due is durable afterwards; of each queue at least one file, its first with
+    unsynced units. A file that is not full and has too few pages stays as it is,
+    whatever the others do; if there is no other file, nothing is done.
 
     Args:
         done: the round; it knows what was unsynced before.
         image: the files.
-        setup: of the store.
-        unsynced: as ``Subject.unsynced_from`` says it after the round.
+        setup: the store's configuration.
+        unsynced: what ``Subject.unsynced_from`` returns after the round.
 
     Source: FlushConsumeQueueService#doFlush,
     MessageStoreConfig#flushConsumeQueueLeastPages.
@@ -210,7 +210,7 @@ def full_index_files_are_synced(
     setup: Setup,
     unsynced: Mapping[str, int],
 ) -> Iterator[Violation]:
-    """Judged after a round; ``flushed_where`` is where that stood when it began.
+    """Asked after a round; ``flushed_where`` is its value when the round began.
 
     Source: IndexService#getAndCreateLastIndexFile, its flush of the file before.
     """
@@ -231,9 +231,9 @@ def full_index_files_are_synced(
 def next_file_is_there(
     before: Positions, begun_at: int, setup: Setup, files: Mapping[str, bytes]
 ) -> Iterator[Violation]:
-    """Judged of a round that ran alone, with ``preallocate``.
+    """Asked of a round that ran alone, with ``preallocate``.
 
-    ``begun_at`` is where the log's files ended when this life of the store began.
+    ``begun_at`` is where the log's files ended when this run of the store began.
 
     Source: AllocateMappedFileService#putRequestAndReturnMappedFile, #mmapOperation.
     """
@@ -253,7 +253,7 @@ def next_file_is_there(
 def checkpoint_tells_how_far_queues_are_durable(
     image: StoreImage, flushed_where: int, durable_until: int
 ) -> Iterator[Violation]:
-    """Else a start reads the log from further back than it needs.
+    """Otherwise a start reads the log from further back than it needs.
 
     Source: FlushConsumeQueueService#doFlush, StoreCheckpoint#flush.
     """
@@ -272,7 +272,7 @@ def checkpoint_tells_how_far_queues_are_durable(
 def round_deletes_a_batch_at_most(
     done: RoundDone, setup: Setup, *, is_alone: bool
 ) -> Iterator[Violation]:
-    """Counts what the round says, and, if it ran alone, the files that are gone.
+    """Counts what the round reports and, if it ran alone, the files that are gone.
 
     Source: MappedFileQueue#deleteExpiredFileByTime, its batchMax.
     """
@@ -291,12 +291,12 @@ def round_deletes_a_batch_at_most(
 def nobody_waits_for_longer(
     waits: Sequence[tuple[int, int]], gave_up: Sequence[int]
 ) -> Iterator[Violation]:
-    """Judged in the store's time, of puts of SYNC_FLUSH that were appended.
+    """In the store's time, of SYNC_FLUSH puts that were appended.
 
     Args:
-        waits: how long each took, and how long it may have stood still itself.
-        gave_up: how long those took that were told FLUSH_DISK_TIMEOUT though no call
-            had failed; empty if one had.
+        waits: how long each took, and how long it may have been held up itself.
+        gave_up: how long those took that got FLUSH_DISK_TIMEOUT though no call had
+            failed; empty if one had.
 
     Source: MessageStoreConfig#syncFlushTimeout, CommitLog.FlushDiskWatcher.
     """
