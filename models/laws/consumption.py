@@ -175,7 +175,7 @@ def each_queue_has_one_consumer(
     for queue in queues:
         owners = [client for client in sorted(held) if queue in held[client]]
         if len(owners) != 1:
-            told = " and ".join(owners) or "nobody"
+            told = " and ".join(owners) or "no consumer"
             where = f"{group} on {queue[0]}/{queue[1]}"
             yield Violation(where, f"{told} has it", "exactly one consumer")
 
@@ -242,7 +242,7 @@ def no_kept_offset_is_past_the_end(
     Source: example E4 of docs/sharp-edges.md: RocketMQ checks no offset it is sent.
     """
     if kept > end:
-        yield Violation(_name(key), f"offset {kept} is kept", f"at most {end}")
+        yield Violation(_name(key), f"offset {kept} is stored", f"at most {end}")
 
 
 LEASE_MS = 30_000
@@ -272,7 +272,7 @@ def one_consumer_has_the_lock(
     others = lock.client not in (NOBODY, UNSURE, queue.client)
     if others and at_ms - lock.least_ms <= LOCK_MS:
         yield Violation(
-            _of(queue), "it is given the lock", f"{lock.client} has it for a minute"
+            _of(queue), "it gets the lock", f"{lock.client} holds it for a minute"
         )
 
 
@@ -292,7 +292,11 @@ def a_free_lock_is_given(
     is_free = lock.client in (NOBODY, queue.client)
     is_over = lock.client != UNSURE and at_ms - lock.most_ms > LOCK_MS
     if is_free or is_over:
-        yield Violation(_of(queue), "it is refused the lock", "nobody else has it")
+        yield Violation(
+            _of(queue),
+            "it does not get the lock",
+            "the lock: no other consumer holds it",
+        )
 
 
 @law(
@@ -313,7 +317,7 @@ def an_orderly_consumer_has_the_lock(
         yield Violation(
             _of(queue),
             f"message {queue_offset} is given {told}",
-            f"at most {LEASE_MS} ms after it was told that it has the lock",
+            f"at most {LEASE_MS} ms after its lock was confirmed",
         )
 
 
@@ -332,7 +336,11 @@ def an_orderly_consumer_begins_locked(
     DefaultMQPushConsumerImpl#pullMessage.
     """
     if not has_lock:
-        yield Violation(_of(queue), "it asks for it without its lock", "locked first")
+        yield Violation(
+            _of(queue),
+            "it looks up or pulls the queue without its lock",
+            "the lock first",
+        )
 
 
 @law(
@@ -356,7 +364,7 @@ def a_queue_is_given_back_with_its_offset(
     """
     if told < worked_until:
         seen = f"offset {told}" if told >= 0 else "no offset"
-        yield Violation(_of(queue), f"{seen} is told", f"offset {worked_until}")
+        yield Violation(_of(queue), f"{seen} is committed", f"offset {worked_until}")
 
 
 @law(
@@ -374,7 +382,9 @@ def a_beginning_is_told(queue: OneQueue, told: int) -> Iterator[Violation]:
     Source: example E5 of docs/sharp-edges.md: RocketMQ's consumer commits nothing then.
     """
     if told < 0:
-        yield Violation(_of(queue), "it has told no offset", "where it begins")
+        yield Violation(
+            _of(queue), "it has committed no offset", "the one it begins at"
+        )
 
 
 @law(
@@ -391,7 +401,7 @@ def an_idle_group_is_at_the_end(
     Source: DefaultMQPushConsumerImpl#correctTagsOffset; ProcessQueue#removeMessage.
     """
     if told != end:
-        yield Violation(_name(key), f"offset {told} is told", f"offset {end}")
+        yield Violation(_name(key), f"offset {told} is committed", f"offset {end}")
 
 
 @law(
@@ -408,7 +418,9 @@ def what_a_consumer_tells_is_kept(
     Source: ConsumerManageProcessor#updateConsumerOffset.
     """
     if kept != told:
-        yield Violation(_of(queue), f"offset {kept} is kept", f"offset {told}, as told")
+        yield Violation(
+            _of(queue), f"offset {kept} is stored", f"offset {told}, as committed"
+        )
 
 
 @law(

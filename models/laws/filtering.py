@@ -230,7 +230,7 @@ def retries_are_asked_for_their_topic(
         if is_returned and True not in wanted:
             yield Violation(where, f"{told} is returned", f"not by {sorted(known)}")
         elif not is_returned and False not in wanted:
-            yield Violation(where, f"{told} is passed over", "it is returned")
+            yield Violation(where, f"{told} is skipped", "it is returned")
 
 
 def _asks_for(asked: Asked, properties: Mapping[str, str]) -> bool:

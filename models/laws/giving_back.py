@@ -105,7 +105,7 @@ def given_back_as_of_its_topic(
     for copy in _of_its_group(given, copies):
         told = copy.properties.get("RETRY_TOPIC", "")
         if told != given.topic:
-            seen = f"it is said to be of {told or 'no topic'}"
+            seen = f"its RETRY_TOPIC is {told or 'missing'}"
             yield Violation(given.name, seen, given.topic)
 
 
@@ -158,7 +158,7 @@ def tried_again_in_its_time(
     told = f"{one.client} of {one.group} on {one.topic}/{one.queue_id}"
     where = f"{told}, message {given.queue_offset}"
     if given.tries != failed.tries + 1:
-        seen = f"its listener is told of {given.tries} tries"
+        seen = f"it has reconsumeTimes {given.tries}"
         yield Violation(where, seen, f"{failed.tries + 1}")
     waited = at_ms - failed.at_ms
     if not is_orderly and waited < TRIED_AGAIN_MS:

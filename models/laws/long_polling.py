@@ -44,7 +44,9 @@ def answered_once(
     """
     if not is_open:
         seen = f"it is answered {answer.code}"
-        yield Violation(_from(pull), seen, "nothing: nobody waits for it any more")
+        yield Violation(
+            _from(pull), seen, "no answer: it has had one, or the broker crashed"
+        )
 
 
 @law(
@@ -77,7 +79,7 @@ def no_wakeup_is_lost(
     for message in behind:
         if not wanted or message.message.tags in wanted:
             expected = f"an answer, with the message at {message.queue_offset}"
-            yield Violation(_from(pull), "it is held still", expected)
+            yield Violation(_from(pull), "it is still held", expected)
             return
 
 
@@ -130,10 +132,10 @@ def a_look_answers_all_that_is_due(
     for pull, queue in held:
         since_ms = pull.held_ms if pull.held_ms is not None else now_ms
         if queue.max_offset > pull.op.queue_offset:
-            expected = f"an answer: its queue goes on up to {queue.max_offset}"
-            yield Violation(_from(pull.op), "it is held still", expected)
+            expected = f"an answer: its queue ends at {queue.max_offset}"
+            yield Violation(_from(pull.op), "it is still held", expected)
         elif now_ms - since_ms >= SUSPEND_MS:
-            seen = f"it is held since {now_ms - since_ms} ms"
+            seen = f"it has been held for {now_ms - since_ms} ms"
             yield Violation(_from(pull.op), seen, f"an answer after {SUSPEND_MS} ms")
 
 
@@ -152,10 +154,10 @@ def a_pull_commits_once(
     """
     if kept not in possible:
         group, topic, queue_id = key
-        how = "a woken pull" if told is None else f"a pull that tells {told}"
+        how = "a woken pull" if told is None else f"a pull that carries {told}"
         expected = " or ".join([str(one) for one in sorted(possible)])
         where = f"{group} on {topic}/{queue_id}"
-        yield Violation(where, f"offset {kept} behind {how}", expected)
+        yield Violation(where, f"offset {kept} after {how}", expected)
 
 
 @law(
@@ -221,7 +223,7 @@ def refused_for_its_topic(
         if must_know:
             yield Violation(where, seen, "an answer: the topic has had a message")
     elif not may_know:
-        yield Violation(where, seen, "TOPIC_NOT_EXIST: nobody has put a message there")
+        yield Violation(where, seen, "TOPIC_NOT_EXIST: no message was ever put there")
     elif code == "INVALID_PARAMETER":
         if is_queue and queue_nums is not None:
             yield Violation(where, seen, f"an answer: it has {queue_nums} queues")

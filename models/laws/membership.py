@@ -12,7 +12,7 @@ SILENT_MS = 120_000
 
 
 def _named(members: Sequence[str]) -> str:
-    return f"the broker names {', '.join(members) or 'nobody'}"
+    return f"the broker lists {', '.join(members) or 'no member'}"
 
 
 @law(

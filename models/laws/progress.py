@@ -249,9 +249,11 @@ def no_commit_passes_the_end(
     """
     if key[2] < 0:
         if accepted:
-            yield Violation(_name(key), f"offset {told} is taken", "no such queue")
+            yield Violation(
+                _name(key), f"offset {told} is accepted", "a refusal: no such queue"
+            )
     elif accepted is not (told <= end):
-        taken = "taken" if accepted else "refused"
+        taken = "accepted" if accepted else "refused"
         seen = f"offset {told} is {taken}"
         yield Violation(_name(key), seen, f"the queue ends at {end}")
 
