@@ -14,10 +14,11 @@ import difflib
 import importlib
 import inspect
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
+from weakref import WeakKeyDictionary
 
 from crashmq.harness.mutants.codes import plan_codes
 from crashmq.harness.mutants.dead_code import runs_alike
@@ -45,6 +46,10 @@ __all__ = [
     "diff_of",
 ]
 
+_FORGETTERS: WeakKeyDictionary[ModuleType, tuple[int, list[Callable[[], object]]]] = (
+    WeakKeyDictionary()
+)
+"""Of each module: how many names it had when its caches were looked for, and them."""
 NO_TRIGGER = Program(Setup(), ())
 
 
@@ -153,7 +158,7 @@ def _plan_module(swaps: Swaps, mutant_id: str, edits: list[Edit]) -> None:
             f"{wheres[-1]}: the edited text is not Python: {what}."
         ) from None
     planner = Planner(swaps, module, wheres[0])
-    planner.read(ast.parse(shipped), tree)
+    planner.read(ast.parse(shipped), tree, shipped, text)
     plan_codes(planner, shipped, tree)
 
 
@@ -202,9 +207,23 @@ def forget_results(packages: Collection[str]) -> None:
     """Empty the caches of ``packages``, which other code may have filled."""
     for name in sorted(sys.modules):
         if any(name == top or name.startswith(f"{top}.") for top in packages):
-            for member in list(vars(sys.modules[name]).values()):
-                inner = list(vars(member).values()) if isinstance(member, type) else []
-                for each in (member, *inner):
-                    forget = getattr(each, "cache_clear", None)
-                    if callable(forget):
-                        forget()
+            for forget in _forgetters(sys.modules[name]):
+                forget()
+
+
+def _forgetters(module: ModuleType) -> list[Callable[[], object]]:
+    """What empties the caches of a module, looked for once for as many names.
+
+    What is planted adds a name or replaces a value, and a new cache goes with it.
+    """
+    size, found = _FORGETTERS.get(module, (-1, []))
+    if size != len(vars(module)):
+        found = []
+        for member in list(vars(module).values()):
+            inner = list(vars(member).values()) if isinstance(member, type) else []
+            for each in (member, *inner):
+                forget = getattr(each, "cache_clear", None)
+                if callable(forget):
+                    found.append(forget)
+        _FORGETTERS[module] = len(vars(module)), found
+    return found
