@@ -50,8 +50,10 @@ NO_DATA = probe("reput.no_data", "the log has no bytes where dispatch stands")
 UNCONFIRMED = probe(
     "reput.unconfirmed", "dispatch stops at a record that replicas do not have whole"
 )
-ARRIVED = probe("reput.arrived", "a listener was told of a message")
-ARRIVED_LIGHT = probe("reput.arrived.light", "a listener was told of a light queue's")
+ARRIVED = probe("reput.arrived", "a message arrival listener was called")
+ARRIVED_LIGHT = probe(
+    "reput.arrived.light", "a message arrival listener was called for a light queue"
+)
 
 
 class ReputMessageService:

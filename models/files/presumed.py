@@ -112,7 +112,7 @@ def presumed(image: StoreImage, folders: Collection[str]) -> Presumption:
             listed_from[key] = first.phy_offset
             notes.append(
                 f"{log.where(first.phy_offset)}: {key[0]}/{key[1]} counts from 0 "
-                f"again; its topic was deleted and made anew."
+                "again; its topic was deleted and created again."
             )
     for topic in {key[0]: None for key in image.unlisted_records}:
         if not image.abort and may_be_deleted(topic, folders, topics, image.files):
@@ -147,8 +147,8 @@ def _batches_of_none(image: StoreImage, batch: Collection[str]) -> Iterator[str]
     )
     for topic, count in sorted(found.items()):
         yield (
-            f"{_BATCH_DIR}/{topic}: the topic has {count:,} batches and no folder; "
-            f"nobody is given them, be it deleted or lost."
+            f"{_BATCH_DIR}/{topic}: the topic has {count:,} batches and no folder; no "
+            "consumer gets them, whether it was deleted or lost."
         )
 
 

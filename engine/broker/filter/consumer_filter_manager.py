@@ -42,7 +42,7 @@ REFUSED = probe("consumer_filter.refused", "a text that is no expression was ref
 OUTDATED = probe("consumer_filter.outdated", "an older subscription was passed over")
 CHANGED = probe("consumer_filter.changed", "a group changed its expression")
 REVIVED = probe("consumer_filter.revived", "a group that was gone came back")
-DIED = probe("consumer_filter.died", "a group subscribes a topic no more")
+DIED = probe("consumer_filter.died", "a group has unsubscribed a topic")
 CLEANED = probe("consumer_filter.cleaned", "a group that is gone was forgotten")
 RESHAPED = probe(
     "consumer_filter.reshaped", "a table was passed over, as bit maps have changed"

@@ -156,7 +156,9 @@ class RecoveredEnds:
             return 0
         with self._lock:
             if self._has_ended:
-                raise StoreStopped("the broker stops: it answers nobody any more.")
+                raise StoreStopped(
+                    "the broker is shutting down and answers no more requests."
+                )
             if not self._has_told:
                 self._become(self.life, self._ends, has_told=True)
             return self.life

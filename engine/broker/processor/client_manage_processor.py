@@ -19,7 +19,9 @@ from crashmq.engine.common.mix_all import retry_topic_of
 from crashmq.engine.host.probe import probe
 from crashmq.engine.remoting.heartbeat_data import ConsumerData
 
-UNKNOWN = probe("client_manage.unknown_group", "a heartbeat named a group that is none")
+UNKNOWN = probe(
+    "client_manage.unknown_group", "a heartbeat named a group that does not exist"
+)
 
 
 class ClientManageProcessor:

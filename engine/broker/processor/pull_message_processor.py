@@ -40,7 +40,7 @@ from crashmq.engine.store.message_store import MessageStore
 from crashmq.engine.store.results import GetMessageResult, GetMessageStatus
 
 RESET = probe("pull_message.reset", "a pull met the reset of its queue")
-COMMITTED = probe("pull_message.committed", "a pull told the offset of its group")
+COMMITTED = probe("pull_message.committed", "a pull committed its group's offset")
 WOKEN = probe("pull_message.woken", "a pull that was held was read again")
 FAILED = probe("pull_message.failed", "what a pull asked for could not be read")
 

@@ -54,7 +54,7 @@ _OF_THE_RECORD = (PROPERTY_CRC32, PROPERTY_MULTI_QUEUE_OFFSET, PROPERTY_WAIT_STO
 
 RETRIED = probe("send_back.retried", "a message came back to be consumed again")
 DEAD = probe("send_back.dead", "a message came back too often, or for good")
-GONE = probe("send_back.gone", "a message came back that the log has no more")
+GONE = probe("send_back.gone", "a message was sent back that the log no longer holds")
 UNRETRIED = probe("send_back.no_queue", "a group without retry queues sent one back")
 DEAD_AT_ONCE = probe("send_back.sent.dead", "a message sent to a retry topic was dead")
 
@@ -222,7 +222,7 @@ class SendMessageProcessor:
             record = self._store.look_message_by_offset(phy_offset)
         if record is None:
             GONE.hit()
-            why = f"the log has no message at {phy_offset}: send it anew."
+            why = f"the log has no message at {phy_offset}: send it again."
             return SendResponse(ResponseCode.SYSTEM_ERROR, remark=why)
         found = decode_message_ext(record)
         copy = _copy_of(found)

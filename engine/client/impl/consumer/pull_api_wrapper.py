@@ -22,7 +22,7 @@ from crashmq.engine.store.message.message import PROPERTY_TAGS
 
 BROKER_SUSPEND_MAX_TIME_MILLIS = 15_000
 
-COMMITS = probe("pull_api.commits", "a pull told the broker how far its group is")
+COMMITS = probe("pull_api.commits", "a pull carried its group's offset")
 FILTERED = probe("pull_api.filtered", "a pulled message had none of the tags asked for")
 
 

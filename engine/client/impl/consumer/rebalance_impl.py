@@ -42,13 +42,13 @@ from crashmq.engine.host.runtime import Runtime
 FIRST_PULL_DELAY_MS = 500
 HALF_AN_HOUR_MS = 30 * 60 * 1000
 
-BEGINS = probe("rebalance.begins", "a group began a queue of which it had no offset")
+BEGINS = probe("rebalance.begins", "a group began a queue for which it had no offset")
 ADDED = probe("rebalance.added", "a client was given a queue")
 REMOVED = probe("rebalance.removed", "a client gave up a queue")
 BUSY = probe("rebalance.busy", "a queue to be given up was being consumed in order")
 EXPIRED = probe("rebalance.expired", "a queue was not pulled for too long")
 UNLOCKED = probe("rebalance.unlocked", "a queue was another client's lock")
-NOWHERE = probe("rebalance.nowhere", "nobody knew where a new queue begins")
+NOWHERE = probe("rebalance.nowhere", "the begin of a new queue was unknown")
 UNKNOWN = probe("rebalance.unknown", "the queues or clients could not be asked for")
 
 
