@@ -1,4 +1,4 @@
-"""PullAPIWrapper: what a pull asks of the broker, and what of its answer counts.
+"""PullAPIWrapper: what a pull sends to the broker, and what it accepts of the answer.
 
 Source: org.apache.rocketmq.client.impl.consumer.PullAPIWrapper, RocketMQ 5.3.
 """
