@@ -354,7 +354,7 @@ class HalfMade(NamedTuple):
 
     Attributes:
         names: a power loss could take them though it spares what was made later.
-        rooms: what lies in their new room may be of others, as nobody has synced it.
+        rooms: what lies in their new room may be of others, as no one has synced it.
     """
 
     names: tuple[str, ...] = ()

@@ -116,9 +116,9 @@ class ReputMessageService:
         return self._commit_log.committed_where
 
     def set_confirm_offset(self, phy_offset: int) -> None:
-        """Take note that replicas have the log up to there; they lose nothing of it.
+        """Note that replicas have the log up to this phy_offset, and will keep it.
 
-        It counts with ``duplication_enable`` alone.
+        Only used with ``duplication_enable``.
 
         Source: DefaultMessageStore#setConfirmOffset.
         """

@@ -3,7 +3,7 @@
 RocketMQ forgets a deleted topic's queues and keeps its records until their log files
 expire. Only traces in the store show it: the folder of a topic that is missing from the
 broker's list of topics is gone, or a queue counts from 0 again and its first unit is
-that of the record put anew. Where no broker keeps a list, the missing folder alone
+that of the record put again. Where no broker keeps a list, the missing folder alone
 counts. A topic whose units lie in ``batchconsumequeue`` has none in ``consumequeue``.
 """
 

@@ -63,7 +63,7 @@ _STOP_PUTS: Final = frozenset({one.part for one in STOPS if one.puts} | {""})
 def may_stop_puts(failed_parts: Iterable[str], *, amid_deletion: bool) -> bool:
     """Whether puts may be refused until the next start, after failures on these parts.
 
-    A deletion of a topic that failed amid its removals stops puts, whatever failed.
+    A deletion of a topic that failed during its removals stops puts, whatever failed.
     """
     failed = frozenset(failed_parts)
     return bool(failed) and (amid_deletion or not failed.isdisjoint(_STOP_PUTS))

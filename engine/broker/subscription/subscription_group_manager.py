@@ -1,7 +1,7 @@
 """SubscriptionGroupManager: the consumer groups that a broker knows.
 
 The file is ``config/subscriptionGroup.json``, written again at each change. A group
-that nobody has configured gets RocketMQ's defaults when it is first needed.
+that no one has configured gets RocketMQ's defaults when it is first needed.
 
 Source: org.apache.rocketmq.broker.subscription.SubscriptionGroupManager, RocketMQ
 5.3.0, and its file byte for byte. Differs: RocketMQ's own groups do not exist before

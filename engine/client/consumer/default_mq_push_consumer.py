@@ -184,7 +184,7 @@ class DefaultMQPushConsumer:
         self._parts.rebalance_service.rebalance_immediately()
 
     def reset_offset(self, topic: str, offsets: Mapping[MessageQueue, int]) -> None:
-        """Begin queues of a topic anew, at the offsets told; those it has not stay.
+        """Begin queues of a topic again, at the offsets told; those it has not stay.
 
         Raises:
             OSError: a broadcasting consumer could not write an offset.

@@ -91,7 +91,7 @@ class DeletedTopics:
         self._loaded = dict(entries)
 
     def presume(self, entries: Mapping[TopicOrQueue, int]) -> None:
-        """Take note of other programs' deletions, beside those of the file."""
+        """Record other programs' deletions, beside those of the file."""
         self._entries = {**self._loaded, **entries}
 
     def settle(self, log_min: int, log_end: int, *, is_certain: bool) -> None:

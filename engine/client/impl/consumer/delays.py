@@ -1,7 +1,7 @@
 """Delays: whether a time has passed, by a clock that may be set back.
 
 A clock that stands before the moment at which a wait began was set back: then the wait
-is over, since nobody knows how much of it has passed. Whatever waits here may come
+is over, since it is unknown how much of it has passed. Whatever waits here may come
 early, and never for ever late.
 """
 
