@@ -236,7 +236,7 @@ class ConsumerBegan:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerEnded:
-    """A consumer is no more."""
+    """A consumer no longer exists."""
 
     client: str
     how: ConsumerEnd
@@ -1042,8 +1042,7 @@ def _adds(name: str, part: str = "") -> Callable[[Step, int, Any], None]:
 
 
 def _pass(step: Step, number: int, event: object) -> None:
-    """Leave it to the walks that read the events themselves."""
-    """Leave it to ``walk_progress`` or ``walk_delays``, which read the events."""
+    """Do nothing: the walks of brokers and consumers read these events themselves."""
     del step, number, event
 
 

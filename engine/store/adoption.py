@@ -132,7 +132,7 @@ def deletions_of_others(
     """The deletions that an orderly end of RocketMQ shows, as ``DeletedTopics`` has it.
 
     All records of a topic are dead whose folder is gone, unless the broker still has
-    the topic; where a queue begins anew, those of its records before its first unit.
+    the topic; where a queue begins again, those of its records before its first unit.
     """
     found: dict[QueueKey, int] = {}
     folders = _folders_with_queues(disk)

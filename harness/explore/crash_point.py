@@ -49,7 +49,7 @@ class CrashPoint:
         entries: the events of the op, up to there.
         judge: as of before the op.
         clients: whose consumers run. A crash takes them too, since what one makes of
-            a broker that dies amid its request is not a state that can be copied.
+            a broker that dies during its request is not a state that can be copied.
         client_disks: of the machines that consumers ran on.
         subject: the store of the history, to take its setup from.
     """

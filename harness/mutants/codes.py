@@ -49,7 +49,7 @@ def plan_codes(planner: Planner, old_text: str, new: ast.Module) -> None:
             if _place(function) not in keys:
                 raise MutantStale(
                     f"{where}: its file was changed after it was imported, and the "
-                    f"text read is another function's. Start anew."
+                    "text there is another function's. Start again."
                 )
             _keep_outer_names(function, changed)
     ast.fix_missing_locations(new)

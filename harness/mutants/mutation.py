@@ -68,7 +68,7 @@ class Mutant:
         as_shipped: whether RocketMQ behaves so to this day.
         component: the part of the store it is in, as the catalogue names it.
         difficulty: 1 (any restart shows it) to 5 (several rare things together); 0
-            if nobody has judged it.
+            if no one has judged it.
         needs: what the world must be able to do, in the catalogue's words.
     """
 

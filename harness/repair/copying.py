@@ -27,7 +27,7 @@ def made_whole(out: Path) -> Iterator[Path]:
     """A directory to fill that has its name only once it is filled.
 
     It lies in ``NAME.partial`` until then, beside a file that says whose that is. What
-    an interrupt leaves is that directory; the next one begins anew there.
+    an interrupt leaves is that directory; the next one begins again there.
 
     Raises:
         CannotRepair: ``out`` exists, or something else has the partial's name.

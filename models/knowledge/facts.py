@@ -103,7 +103,7 @@ or whether disks can be copied: where that is so, more can be tried.
 
 
 def decided_by(capabilities: frozenset[Capability]) -> Mapping[Fact, bool]:
-    """The facts that are certain, or certainly lacking, for every such subject."""
+    """The facts that are certainly true or certainly false for all such subjects."""
     decided = {fact: one in capabilities for fact, one in CAPABILITIES.items()}
     decided[Fact.READING_IS_KNOWN] = _says_how_far(capabilities)
     if tells_all(capabilities):
@@ -112,7 +112,7 @@ def decided_by(capabilities: frozenset[Capability]) -> Mapping[Fact, bool]:
 
 
 def tells_all(capabilities: frozenset[Capability]) -> bool:
-    """Whether files and positions tell what a store holds, also after a crash."""
+    """Whether files and positions show what a store holds, also after a crash."""
     return capabilities >= {Capability.STORES_AS_ROCKETMQ, Capability.TELLS_POSITIONS}
 
 
@@ -129,10 +129,10 @@ _PARTS_OF: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def is_half_dispatched(at: Moment, key: QueueKey) -> bool:
-    """Whether a queue may have a message that another listing lacks yet.
+    """Whether a queue may have a message that another listing (the index) lacks yet.
 
-    The index, or a light queue, where the disk failed between the two; or a queue
-    whose deletion did not come to its end.
+    The index, or a light queue, if the disk failed between the two; or a queue whose
+    deletion was cut short.
     """
     model, setup = at.known.model, at.known.setup
     if model.is_unsettled(key):

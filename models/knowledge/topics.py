@@ -72,7 +72,7 @@ class Topics(Forked):
         return _OF_ITS_OWN.get(topic, QUEUES_OF_A_TOPIC)
 
     def saw(self, event: Happening, step: Step, promises: Promises) -> None:
-        """Take note of an event of a step."""
+        """Record an event of a step."""
         match event:
             case PutAsked(messages):
                 self.possible |= _named(messages)

@@ -307,7 +307,7 @@ def _walk_deletions(
 ) -> Generator[Moment, None, EndedDeletions]:
     """Walk the deletions of one life; those that ended, not yet in the model.
 
-    The model takes note of them once it knows which puts came first.
+    The model records them once it knows which puts came first.
     """
     if not deletions:
         return []
@@ -359,7 +359,7 @@ def _walk_stops(at: At, stops: Sequence[Stopped], end: int) -> Iterator[Moment]:
 
 
 def _see_cut_short(known: Knowledge, step: Step) -> None:
-    """Note a cleaner that a crash or an error may have ended amid its work.
+    """Note a cleaner that a crash or an error may have ended during its work.
 
     Or whose store stopped beside it, so that nothing says how far it came.
     """

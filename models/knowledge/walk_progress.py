@@ -1,6 +1,6 @@
 """The walk through what consumers committed, and what of it is kept.
 
-It goes by the events of a step, in their order. Where others acted amid the step, a
+It goes by the events of a step, in their order. Where others acted during the step, a
 commit may have come before or after another one, and a persist may have written either.
 """
 
@@ -84,7 +84,7 @@ TABLES_SIZE_MAX = 16 * 1024
 def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
     """Lead what is known of progress through a step; stop at each moment.
 
-    Returns the starts that came up, of which nobody has seen yet what they recovered
+    Returns the starts that came up, of which no one has seen yet what they recovered
     of the log: ``walk_recovered``.
     """
     step, progress = at.step, at.known.progress
@@ -149,7 +149,7 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
 
 
 def _settle_single_commits(at: At, before: Mapping[OffsetKey, frozenset[int]]) -> None:
-    """Take note of commits that nobody else's request for their queues came near.
+    """Record commits that nobody else's request for their queues came near.
 
     What else was asked beside them cannot have changed what they left.
     """
@@ -220,7 +220,7 @@ def _has_room(at: At) -> bool:
 
 
 def bound_by_deletions(at: At) -> None:
-    """Take note that no offset of what a step has deleted lies past its new end.
+    """Record that no offset of what a step has deleted lies past its new end.
 
     Once the puts of the step are known. Of what was committed beside a deletion only
     what came after it is left, and that was bound by the queue as it is then.
@@ -258,7 +258,7 @@ def _key_of(op: QueueOp | PullThroughBroker) -> OffsetKey:
 
 
 def _saw_asked(at: At, number: int, op: ProgressOp) -> None:
-    """Take note of what a request may do from now on."""
+    """Record what a request may do from now on."""
     progress = at.known.progress
     if isinstance(op, DeleteGroup):
         progress.may_be_gone(progress.keys_of(group=op.group))
@@ -423,7 +423,7 @@ def _lowest(at: At, but_for: str, topic: str) -> dict[int, frozenset[int]]:
 
 
 def _saw_pull_asked(at: At, pull: PullThroughBroker, told: int) -> None:
-    """Take note of what a pull may do from now on."""
+    """Record what a pull may do from now on."""
     progress, key = at.known.progress, _key_of(pull)
     if at.step.is_alone:
         return

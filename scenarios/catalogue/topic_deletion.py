@@ -1,4 +1,4 @@
-"""Scenarios in which topics and queues are deleted, and made anew."""
+"""Scenarios in which topics and queues are deleted, and made again."""
 
 from __future__ import annotations
 
