@@ -47,7 +47,7 @@ from crashmq.models.knowledge.moments import (
 )
 from crashmq.models.knowledge.moments_of_pulls import OffsetBehindPull
 from crashmq.models.knowledge.progress import NO_OFFSET, Ends, Recovered
-from crashmq.models.knowledge.walk_consumers import walk_consumers
+from crashmq.models.knowledge.walk_consumers import OF_CONSUMERS, walk_consumers
 from crashmq.models.knowledge.walk_waiting import saw_work
 from crashmq.models.observations import (
     CODES_OF_READS,
@@ -81,6 +81,17 @@ TABLES_SIZE_MAX = 16 * 1024
 """The tables of a broker are smaller than so many bytes, in any program."""
 
 
+_OF_PROGRESS = frozenset(
+    {
+        *(ProgressAsked, ProgressAnswered, DeletionAsked, DeletionEnded),
+        *(BrokerPullAsked, BrokerPullHeld, BrokerPullAnswered),
+        *(RoundsEnded, StopEnded, LifeEnded, FileDamaged, FilePlanted),
+        *(StartBegan, OffsetsLoaded),
+    }
+)
+_OF_PROGRESS_OR_CONSUMERS = _OF_PROGRESS | OF_CONSUMERS
+
+
 def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
     """Lead what is known of progress through a step; stop at each moment.
 
@@ -98,7 +109,12 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
     if at.known.promises.reverts:
         progress.is_doubtful = True
     answers = _answers(at)
-    for number, entry in enumerate(step.entries):
+    is_told = not step.kinds.isdisjoint(_OF_PROGRESS_OR_CONSUMERS)
+    for number, entry in enumerate(step.entries if is_told else ()):
+        if type(entry.event) not in _OF_PROGRESS:
+            if type(entry.event) in OF_CONSUMERS:
+                yield from walk_consumers(at, entry.event, entry.at_ms)
+            continue
         match entry.event:
             case ProgressAsked(op):
                 _saw_asked(at, number, op)
@@ -138,8 +154,8 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 before, is_loaded = dict(progress.now), True
                 at.known.consumption.broker_started()
                 progress.members = Members()
-            case other:
-                yield from walk_consumers(at, other, entry.at_ms)
+            case _:
+                pass
     yield from saw_work(at)
     if at.known.promises.reverts and not is_loaded:
         progress.is_doubtful = True
@@ -173,6 +189,8 @@ def _settle_single_commits(at: At, before: Mapping[OffsetKey, frozenset[int]]) -
 def _answers(at: At) -> dict[int, tuple[ProgressOp, Observation]]:
     """The answer to each request of a step, by the number of the event that asked."""
     found: dict[int, tuple[ProgressOp, Observation]] = {}
+    if ProgressAnswered not in at.step.kinds:
+        return found
     for entry in at.step.entries:
         if isinstance(entry.event, ProgressAnswered):
             before_it = at.step.entries[entry.event.asked].event
