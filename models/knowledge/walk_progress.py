@@ -80,7 +80,6 @@ from crashmq.models.ops import (
 TABLES_SIZE_MAX = 16 * 1024
 """The tables of a broker are smaller than so many bytes, in any program."""
 
-
 _OF_PROGRESS = frozenset(
     {
         *(ProgressAsked, ProgressAnswered, DeletionAsked, DeletionEnded),
@@ -103,7 +102,6 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
     recovered: list[Recovered] = []
     before = dict(progress.now)
     told: dict[int, int] = {}
-    worked = not step.fails_calls
     found: Mapping[str, bytes] = {}
     is_loaded = False
     if at.known.promises.reverts:
@@ -134,13 +132,9 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 assert isinstance(its, DeletionAsked), its
                 _deletion_ended(at, its.op, seen)
             case RoundsEnded(service="persist_consumer_offset", seen=Ran(work)) if work:
-                progress.persisted(before)
-                if step.is_alone and worked:
-                    yield OffsetsPersisted(*at, at.look.files())
+                yield from _persisted(at, before)
             case StopEnded(seen=Stopped()):
-                if worked and _has_room(at):
-                    progress.persisted(before)
-                progress.ended()
+                _stopped(at, before)
             case LifeEnded(crash):
                 _saw_crash(at.known, crash)
                 progress.is_doubtful |= _is_unanswered(step)
@@ -162,6 +156,20 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
     if not (step.is_alone or step.crash or step.starts or step.is_stopping):
         _settle_single_commits(at, before)
     return recovered
+
+
+def _persisted(at: At, before: dict[OffsetKey, frozenset[int]]) -> Iterator[Moment]:
+    """A round of the persist has written what was committed ``before`` it, or later."""
+    at.known.progress.persisted(before)
+    if at.step.is_alone and not at.step.fails_calls:
+        yield OffsetsPersisted(*at, at.look.files())
+
+
+def _stopped(at: At, before: dict[OffsetKey, frozenset[int]]) -> None:
+    """A stop has written the offsets too, if no call failed and there was room."""
+    if not at.step.fails_calls and _has_room(at):
+        at.known.progress.persisted(before)
+    at.known.progress.ended()
 
 
 def _settle_single_commits(at: At, before: Mapping[OffsetKey, frozenset[int]]) -> None:
