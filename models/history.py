@@ -254,7 +254,7 @@ class ConsumerBegan:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class ConsumerEnded:
-    """A consumer is no more."""
+    """A consumer no longer exists."""
 
     client: str
     how: ConsumerEnd
@@ -783,7 +783,6 @@ class Step:
         rounds: ops of services that came to their end, oldest first.
         turned: single rounds that came to their end, each with its event's number.
         raised: what calls to the store raised.
-        ends_awaited: what callers were told that waited for another's stop.
         faults: the faults that were set.
         met: the calls that met one.
         spoilt: what the medium does not hold as it was told to, though no call failed.
@@ -804,7 +803,6 @@ class Step:
         "damaged",
         "disk_actions",
         "ended",
-        "ends_awaited",
         "entries",
         "faults",
         "first_mtime_ms",
@@ -855,7 +853,6 @@ class Step:
         self.rounds: Sequence[RoundsEnded] = ()
         self.turned: Sequence[tuple[int, RoundDone]] = ()
         self.raised: Sequence[Failed] = ()
-        self.ends_awaited: Sequence[EndAwaited] = ()
         self.faults: Sequence[DiskFault] = ()
         self.met: Sequence[FaultMet] = ()
         self.spoilt: Sequence[Damaged] = ()
@@ -968,6 +965,14 @@ class Step:
         return [stop for life in self.lives for stop in life.stops]
 
     @property
+    def ends_awaited(self) -> list[EndAwaited]:
+        """What callers were told that waited for another's stop."""
+        if StopEnded not in self.kinds:
+            return []
+        ends = [one.event for one in self.entries if isinstance(one.event, StopEnded)]
+        return [end.seen for end in ends if isinstance(end.seen, EndAwaited)]
+
+    @property
     def sets_back(self) -> bool:
         """Whether the wall clock may have been set back meanwhile."""
         moves = self.clock_moves_ms
@@ -1047,8 +1052,6 @@ class Step:
         if isinstance(event.seen, Stopped):
             self._life().stops.append(event.seen)
             self.late_actions += event.late_actions
-        elif isinstance(event.seen, EndAwaited):
-            self.ends_awaited = [*self.ends_awaited, event.seen]
 
     def _begin_start(self, number: int, event: StartBegan) -> None:
         del number

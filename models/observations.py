@@ -367,7 +367,7 @@ class HalfMade(NamedTuple):
 
     Attributes:
         names: a power loss could take them though it spares what was made later.
-        rooms: what lies in their new room may be of others, as nobody has synced it.
+        rooms: what lies in their new room may be of others, as no one has synced it.
     """
 
     names: tuple[str, ...] = ()
@@ -598,13 +598,13 @@ ProgressSeen: TypeAlias = (
 def _describe_progress(seen: ProgressSeen) -> str:
     match seen:
         case Committed(offset, accepted):
-            return f"told {offset}" if accepted else f"told {offset}, refused"
+            return f"committed {offset}" if accepted else f"commit of {offset} refused"
         case OffsetKept(offset):
             return f"offset {offset}" if offset >= 0 else "no offset"
         case OffsetReset(offset):
             return f"reset to {offset}" if offset >= 0 else "refused"
         case LowestOffsets(rows):
-            told = ", ".join(f"{offset} on {queue_id}" for queue_id, offset in rows)
-            return told or "none"
+            shown = ", ".join(f"{offset} on {queue_id}" for queue_id, offset in rows)
+            return shown or "none"
         case QueueTaken(offset):
             return f"begins at {offset}"

@@ -1,6 +1,6 @@
 """Episodes one at a time, after whoever ran their shard has died.
 
-A shard whose process was killed is begun anew, by another one. If that happens again
+A shard whose process was killed is begun again, by another one. If that happens again
 and again it is an episode's doing, which nobody could tell: so from the second time on
 each episode is noted before it begins, and one that was begun and never ended too often
 is not begun any more; its row says that it was ``killed``. Who kills processes at

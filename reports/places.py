@@ -189,8 +189,8 @@ def _asked(place: Remote, *, to_write: bool = False) -> Iterator[None]:
         why = str(error).splitlines()[0][:_WHY_MAX] if str(error) else "no answer"
         if to_write:
             raise CannotWrite(
-                f"{place.parent} cannot be written: {why}; mend that and give the same "
-                f"command again, which goes on with what is there."
+                f"{place.parent} cannot be written: {why}; fix that and run the same "
+                "command again, which continues from what is there."
             ) from None
         raise EnvironmentMissing(f"{place} cannot be read: {why}") from None
 

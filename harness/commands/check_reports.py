@@ -101,7 +101,7 @@ def write_junit(told: Told, path: Path) -> None:
             if failure is not None:
                 _add_failure(test, failure)
             elif row.failures:
-                why = "broke a law that another part of the gate tells"
+                why = "broke a law that another part of the gate reports"
                 ET.SubElement(test, "failure", message=why)
             elif (scenario, row.phase) in left:
                 ET.SubElement(test, "skipped", message="was not run to its end")

@@ -35,7 +35,7 @@ def read_image(
 
     Returns:
         (image, is_ours, was_written_on): ``is_ours`` if a durable mark says so and
-        nobody has written on since; ``was_written_on`` if somebody has.
+        no one has written on since; ``was_written_on`` if somebody has.
     """
     logs = [path for path in sorted(files) if path.startswith("commitlog/")]
     tell("reading log files", 0, len(logs))

@@ -66,16 +66,16 @@ class Interrupts:
             sys.unraisablehook = hook
 
     def rearm(self) -> None:
-        """Be told again, after a library (Spark's is one) took our place."""
+        """Install our signal handler again, after a library (Spark) replaced it."""
         if _can_be_told():
             signal.signal(signal.SIGINT, self._came)
 
     def take(self) -> None:
-        """A command stops for it, and goes on to say what it has so far."""
+        """Mark an interrupt as handled: the command stops and reports what it has."""
         self.seen, self._wanted = True, False
 
     def heed(self) -> None:
-        """Raise again what came and was taken by nobody.
+        """Raise an interrupt that came and that no command has handled.
 
         Raises:
             KeyboardInterrupt: there was one.

@@ -64,7 +64,7 @@ class Mutant:
         as_shipped: whether RocketMQ behaves so to this day.
         component: the part of the store it is in, as the catalogue names it.
         difficulty: 1 (any restart shows it) to 5 (several rare things together); 0
-            if nobody has judged it.
+            if no one has judged it.
         needs: what the world must be able to do, in the catalogue's words.
     """
 
@@ -156,7 +156,7 @@ def _plan_module(swaps: Swaps, mutant_id: str, edits: list[Edit]) -> None:
             f"{wheres[-1]}: the edited text is not Python: {what}."
         ) from None
     planner = Planner(swaps, module, wheres[0])
-    planner.read(ast.parse(shipped), tree)
+    planner.read(ast.parse(shipped), tree, shipped, text)
     plan_codes(planner, shipped, tree)
 
 

@@ -65,8 +65,8 @@ class Recorder:
     """The newest failing program of each law, and how much was run.
 
     ``starts`` counts starts that were judged, ``probes`` hits by name. Hypothesis runs
-    what it reports once more, so after a search the newest program is the one it
-    shrank, if it was told to shrink.
+    a failure once more to report it, so after a search the newest program is the shrunk
+    one, if Hypothesis was configured to shrink.
     """
 
     mutant: str = ""

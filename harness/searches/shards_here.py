@@ -116,6 +116,6 @@ def _is_time(time_s: float | None, elapsed_s: float) -> bool:
 def _given_up(shard: Shard, how: str, died: int) -> ShardLost:
     return ShardLost(
         f"{died} processes that were to run the episodes {shard.first_episode} to "
-        f"{shard.end - 1} died, the last by {how}: see that there is memory for "
-        f"--workers, and give the same command again, which goes on."
+        f"{shard.end - 1} died, the last by {how}: make sure that there is memory for "
+        "--workers, and run the same command again to continue."
     )

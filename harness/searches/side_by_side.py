@@ -123,7 +123,7 @@ class SideBySide(Generic[J]):
             yield from self._ready(_WAITING_MS)
 
     def left(self) -> Iterator[tuple[J, object]]:
-        """What children have told by now and nobody has heard; waits for none."""
+        """What children have told by now and no one has heard; waits for none."""
         while self._children:
             before = len(self._children)
             heard = list(self._ready(0.0))

@@ -73,7 +73,7 @@ class HasClock(Protocol):
 
 
 class StepsIn(Protocol):
-    """Something can happen amid an op, at its n-th disk action."""
+    """Something can happen during an op, at its n-th disk action."""
 
     def on_action(self, at_action: int, cut: int, event: Callable[[], None]) -> None:
         """Let ``event`` happen at the n-th disk action from now, once."""
@@ -146,7 +146,7 @@ class MeetsFaults(Protocol):
     def take_faults_met(self) -> Sequence[tuple[FaultCall, str]] | None:
         """The calls that met a fault since this was last asked, with their paths.
 
-        None if nobody knows: then each fault counts as met, wherever that was.
+        None if unknown: then each fault counts as met, wherever that was.
         """
 
     def heal(self) -> Healed:
@@ -324,7 +324,7 @@ class Filters(Protocol):
         """Take over what a group's client subscribes: ``Done``, or ``Skipped``."""
 
     def unsubscribe(self, group: str) -> Observation:
-        """Take note that a group's client is gone: ``Done``."""
+        """Record that a group's client is gone: ``Done``."""
 
     def pull_filtered(
         self,
@@ -398,7 +398,7 @@ class TellsWhatItHolds(Protocol):
 
 
 class TakesSnapshots(Protocol):
-    """Its simulated disk can be copied amid an op, and a store begun on the copy."""
+    """Its simulated disk can be copied during an op, and a store begun on the copy."""
 
     setup: Setup
     disk: SimDisk

@@ -113,7 +113,7 @@ class ListenerFailed(Exception):
 
 
 class ClientEnded(BaseException):
-    """What ends all that a client still does once its process is no more."""
+    """What ends all that a client still does once its process no longer exists."""
 
 
 class _Client:
@@ -121,7 +121,7 @@ class _Client:
 
     Attributes:
         op: what its consumer is and subscribes now.
-        is_ended: its process is no more; whatever it still does ends with
+        is_ended: its process no longer exists; whatever it still does ends with
             ``ClientEnded`` where others would see it.
     """
 
@@ -144,7 +144,7 @@ class _Client:
         self._subscribing = clients.runtime.lock()
 
     def check(self) -> None:
-        """Go no further if the process is no more."""
+        """Go no further if the process no longer exists."""
         if self.is_ended:
             raise ClientEnded
 
@@ -560,5 +560,5 @@ def _keys(queues: Collection[MessageQueue]) -> tuple[tuple[str, int], ...]:
 
 
 def _tell_nobody(event: Happening) -> None:
-    """Pass on nothing: nobody has asked for it yet."""
+    """Pass on nothing: no one has asked for it yet."""
     del event

@@ -418,7 +418,7 @@ class PythonStore:
         )
 
     def unsubscribe(self, group: str) -> Observation:
-        """Take note that a group's client is gone."""
+        """Record that a group's client is gone."""
         if self._consumers is None:
             return _SKIPPED_NO_PROGRESS
         return self._consumers.subscribers.unsubscribe(group)

@@ -38,10 +38,10 @@ from crashmq.models.program import Program
 
 
 class Subject(Protocol):
-    """The core: a store that is started, stopped, killed, written, read, looked at.
+    """The core of a system under test: start, stop, kill, put, pull, files.
 
-    Its promise is what the laws ask: what was acknowledged can be read from then on,
-    in the order of its queue, and is there after a stop and after a kill.
+    It promises what the laws ask: what was acknowledged can be read from then on, in
+    the order of its queue, and is there after a stop and after a kill.
     """
 
     name: str
@@ -214,7 +214,7 @@ def with_snapshots(subject: Subject) -> SnapshotSubject:
     """The subject, if every crash of it can be tried.
 
     Raises:
-        SubjectLacks: its disk cannot be copied amid an op.
+        SubjectLacks: its disk cannot be copied during an op.
     """
     missing = EVERYTHING - capabilities_of(subject)
     if missing:

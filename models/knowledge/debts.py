@@ -45,7 +45,7 @@ class Debts(Forked):
 
     Attributes:
         failed: the services whose flush has failed, and a deletion that failed amid it.
-        may_be_amid: a deletion has failed; if puts stop then, it was amid it.
+        may_be_amid: a deletion has failed; if puts stop then, it was during it.
         unflushed: bytes of one log file that wait for their sync.
         uncommitted: bytes of the log that wait in a write buffer.
         undurable: records whose units may wait for their sync.

@@ -33,7 +33,7 @@ class GroupConfig(NamedTuple):
 
 
 DEFAULT: Final = GroupConfig(16, 15)
-"""Of a group that nobody has configured.
+"""Of a group that no one has configured.
 
 Source: SubscriptionGroupConfig, its retryMaxTimes and consumeTimeoutMinute.
 """
@@ -45,7 +45,7 @@ class GroupConfigs(Forked):
 
     Attributes:
         of: by group the configurations that it may have.
-        others_are_default: nobody has said anything of any other; else that is not
+        others_are_default: no one has said anything of any other; else that is not
             known.
     """
 
@@ -57,7 +57,7 @@ class GroupConfigs(Forked):
     others_are_default: bool = True
 
     def saw(self, event: Happening, step: Step, promises: Promises) -> None:
-        """Take note of an event of a step, of one of the kinds that it ``SEES``."""
+        """Record an event of a step that is of a kind in ``SEES``."""
         match event:
             case ProgressAsked(ConfigureGroup(group) as op):
                 told = GroupConfig(op.retry_max_times, op.consume_timeout_minute)
@@ -98,7 +98,7 @@ class GroupConfigs(Forked):
             self.of[group] = frozenset({DEFAULT, config})
 
     def forget(self) -> None:
-        """Take note that nobody knows any more what is written of groups."""
+        """Record that nobody knows any more what is written of groups."""
         self.of, self.others_are_default = {}, False
 
 

@@ -48,7 +48,7 @@ class QueueBetween:
     """A queue from the begin of a read to its end, if no deletion comes between.
 
     Where one may have come, a read has met the queue as it was before, or none, or the
-    one that counts anew; each of them is such a queue.
+    one that counts again; each of them is such a queue.
 
     Attributes:
         messages: all that it may show, in its order, the expired ones too.

@@ -201,7 +201,7 @@ class ReferenceModel(Forked):
         return max(of_topic, self.deleted.get(key, 0))
 
     def list_all(self) -> None:
-        """List each message anew in the queues that have it."""
+        """List each message again in the queues that have it."""
         self.queues = {}
         for appended in self.messages:
             self._list(appended)
@@ -394,7 +394,7 @@ class ReferenceModel(Forked):
         self.begin_life()
 
     def begin_life(self) -> None:
-        """Record that a start has come to know what there is; counts begin anew."""
+        """Record that a start has come to know what there is; counts begin again."""
         self.floor, self.in_flight = None, []
         self.put_by_topic, self.puts, self.put_times_ms = {}, 0, {}
 

@@ -79,7 +79,7 @@ class Topics(Forked):
         return _OF_ITS_OWN.get(topic, QUEUES_OF_A_TOPIC)
 
     def saw(self, event: Happening, step: Step, promises: Promises) -> None:
-        """Take note of an event of a step, of one of the kinds that it ``SEES``."""
+        """Record an event of a step that is of a kind in ``SEES``."""
         match event:
             case PutAsked(messages):
                 self.possible |= _named(messages)

@@ -148,7 +148,7 @@ def _dispatched(
 
 
 def _counts(model: ReferenceModel, key: QueueKey) -> list[list[Appended]]:
-    """All that was ever put to a queue, by its deletions: each time it counts anew."""
+    """All that was ever put to a queue, by its deletions: each time it counts again."""
     parts: list[list[Appended]] = []
     for message in model.messages:
         listed = _listed_in(message, key)
@@ -203,7 +203,7 @@ def _memory_from(at: At, log: LogBetween) -> tuple[int, int]:
 
 
 def _stays(step: Step, model: ReferenceModel, key: QueueKey) -> bool:
-    """Whether nothing deleted the queue amid the step, nor may have before."""
+    """Whether nothing deleted the queue during the step, nor may have before."""
     return not (
         model.is_unsettled(key) or any(op.topic == key[0] for op, _ in step.deletions)
     )

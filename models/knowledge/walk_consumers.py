@@ -71,7 +71,7 @@ OF_CONSUMERS = _OF_THEIRS | OF_MEMBERS
 
 
 def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
-    """Take note of what a consumer did; stop where laws speak of it."""
+    """Update what is known by a consumer's events; yield moments for the judge."""
     known = at.known.consumption
     if type(event) in OF_MEMBERS:
         yield from walk_members(at, event, at_ms)
@@ -184,7 +184,7 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
 
 
 def _wanted(at: At, queue: OneQueue) -> Asked | None:
-    """What a consumer asks for of a queue now; None: nobody knows."""
+    """What a consumer asks for of a queue now; None: unknown."""
     return at.known.consumption.subscriptions.asked_by(queue.client, queue.topic)
 
 
@@ -233,7 +233,7 @@ def is_owed_nothing(known: Knowledge, group: str) -> bool:
 
 
 def _saw_told(at: At, queue: OneQueue, offset: int) -> None:
-    """Take note of an offset that the broker may have taken, or not."""
+    """Record an offset that the broker may have taken, or not."""
     known = at.known.consumption
     key = known.key_of(queue)
     known.tells(queue, offset)
@@ -335,7 +335,7 @@ def _needs_lock(at: At, queue: OneQueue) -> Iterator[Moment]:
 
 
 def _saw_sent_back(at: At, queue: OneQueue, record: bytes) -> MessageSentBack:
-    """Take note that the broker has a message that was not consumed once more."""
+    """Record that the broker has a message that was not consumed once more."""
     events = [one.event for one in at.step.entries]
     given = decode_record(record)
     unique_key, tries = given.properties.get("UNIQ_KEY", ""), given.reconsume_times

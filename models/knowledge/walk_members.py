@@ -23,14 +23,14 @@ OF_MEMBERS = frozenset({HeartbeatTaken, RoundDone, ConsumerEnded, MembersAnswere
 def _has_another_turn(at: At, client: str) -> bool:
     """Whether a client did something as it ended, and a heartbeat may have come last.
 
-    Who dies amid it leaves no note of it.
+    Who dies during it leaves no note of it.
     """
     turns = [one for one in all_parts(at.step.op) if isinstance(one, TurnConsumer)]
     return any(turn.client == client for turn in turns)
 
 
 def walk_members(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
-    """Take note of who is there; stop where somebody is told."""
+    """Record who is there; stop where somebody is told."""
     members = at.known.progress.members
     match event:
         case HeartbeatTaken(client, group):

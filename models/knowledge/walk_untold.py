@@ -167,7 +167,7 @@ def _walk_starts(at: At) -> Iterator[Moment]:
 
 
 def _start_over(at: At, seen: Started | Refused, found: StoreImage) -> StartOver:
-    """A start on files that nobody has touched."""
+    """A start on files that no one has touched."""
     return StartOver(
         *at,
         found,

@@ -18,7 +18,7 @@ STOPPED = probe(
 
 
 class PersistConsumerFilterService:
-    """The rounds that persist the filters, until the broker stops."""
+    """The service that persists the filters, until the broker stops."""
 
     name = "persist_consumer_filter"
     interval_ms = INTERVAL_MS

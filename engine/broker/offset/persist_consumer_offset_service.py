@@ -21,7 +21,7 @@ STOPPED = probe(
 
 
 class PersistConsumerOffsetService:
-    """The rounds that persist the offsets, until the broker stops."""
+    """The service that persists the offsets, until the broker stops."""
 
     name = "persist_consumer_offset"
     interval_ms = FLUSH_CONSUMER_OFFSET_INTERVAL

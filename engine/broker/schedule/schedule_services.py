@@ -1,4 +1,4 @@
-"""The services of delayed messages: rounds that deliver, rounds that persist how far.
+"""The services of delayed messages: one delivers, one persists the offsets.
 
 Source: ScheduleMessageService#start, RocketMQ 5.3: a task for each level, of which the
 first runs after one second; a persist every ten seconds, first after ten. Differs: one
@@ -27,7 +27,7 @@ PERSISTS_NO_MORE = probe(
 
 
 class DeliverDelayedService:
-    """The rounds that deliver what is due, until the broker stops."""
+    """The service that delivers what is due, until the broker stops."""
 
     name = "deliver_delayed"
     interval_ms = DELAY_FOR_A_WHILE
@@ -50,14 +50,14 @@ class DeliverDelayedService:
             return self._schedule.deliver()
 
     def stop(self) -> None:
-        """Let a round in progress end with its message; later rounds do nothing."""
+        """Let a round in progress finish its message; later rounds do nothing."""
         self._schedule.is_stopping = True
         with self._lock:
             pass
 
 
 class PersistDelayOffsetService:
-    """The rounds that persist how far each level is delivered."""
+    """The service that persists the delay offsets, until the broker stops."""
 
     name = "persist_delay_offset"
     interval_ms = FLUSH_DELAY_OFFSET_INTERVAL

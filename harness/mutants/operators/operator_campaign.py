@@ -112,7 +112,7 @@ class OperatorCampaign:
         }
 
     def draw(self) -> list[Drawn]:
-        """The sample, as kept, or drawn and kept now; a larger one is drawn anew.
+        """The sample, as kept, or drawn and kept now; a larger one is drawn again.
 
         Raises:
             CannotGoOn: the directory is of another run, or of something else.
