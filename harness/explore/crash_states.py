@@ -80,7 +80,7 @@ class CrashStates:
                 yield State(Vector(names, sectors), side.view(sectors), False)
 
     def some(self, seed: int, told: int, draws: int) -> Iterator[State]:
-        """The first ``told`` vectors, which find most, then ``draws`` at random."""
+        """The first ``told`` vectors, which find most, and ``draws`` random ones."""
         seen: set[Vector] = set()
         for vector in self._told():
             if len(seen) == told:
