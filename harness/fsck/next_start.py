@@ -218,10 +218,10 @@ def _is_seen(stop: LogStop, first: int) -> bool:
 
 
 def replayed_from(image: StoreImage, release: Release) -> int:
-    """The base of the first file whose records it reads.
+    """The base of the first log file whose records the next start reads.
 
     Source: CommitLog#recoverNormally, the last three files; #recoverAbnormally, the
-    newest whose first record is older than the checkpoint by three seconds. As of 5.4
+    newest whose first record is older than the checkpoint by three seconds. Since 5.4
     ConsumeQueueStore#isMappedFileMatchedRecover: the newest whose first record some
     queue has reached; after a crash the checkpoint's sixth field says how far, or its
     second time, without three seconds.

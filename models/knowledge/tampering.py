@@ -22,7 +22,7 @@ from crashmq.models.plain_state import Forked
 
 
 class Origin(Enum):
-    """Whose directory a store has."""
+    """Which program left the directory that a store has."""
 
     OURS = "it was empty"
     FOUND = "another program wrote it, and no start has come to its end yet"
