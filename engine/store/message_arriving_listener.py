@@ -33,4 +33,4 @@ class MessageArrivingListener(Protocol):
     """Somebody who waits for messages."""
 
     def arriving(self, message: ArrivedMessage) -> None:
-        """Take note that a message of a queue can be read from now on."""
+        """Record that a message of a queue can be read from now on."""

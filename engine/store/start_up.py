@@ -13,7 +13,7 @@ times decide nothing, since nothing proves them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from crashmq.engine.host.disk import Disk
@@ -49,13 +49,15 @@ READ_AGAIN = probe(
 )
 CHANGED = probe("start_up.refused.changed", "bytes that no CRC covers had changed")
 MISTAKEN = probe("start_up.read.not_deleted", "what looked like a deletion was none")
-MISNUMBERED = probe("start_up.refused.misnumbered", "a record's queue offset is none")
+MISNUMBERED = probe(
+    "start_up.refused.misnumbered", "a record's queue offset is impossible"
+)
 FOREIGN = probe("start_up.refused.foreign", "without a mark, a start would lose data")
 REFUSED_UNREAD = probe("start_up.refused.unreadable", "the log cannot be read")
 EXPIRED = probe(
     "start_up.read.expired", "another program expired the log's first files"
 )
-AS_FOUND = probe("start_up.read.as_found", "damage of another program's was left alone")
+AS_FOUND = probe("start_up.read.as_found", "another program's damage was not touched")
 TAKEN_OVER = probe(
     "start_up.take_over", "a directory with another's records was marked"
 )
@@ -65,6 +67,7 @@ LOWERED = probe("message_store.start.lowered", "a start lowered the checkpoint's
 MARK_LOWERED = probe("start_up.mend.mark_lowered", "a start lowered the durable mark")
 
 _FILES = ("abort", "checkpoint")
+_FOLDERS = ("commitlog", "consumequeue", "index")
 
 
 class StartUp:
@@ -116,6 +119,12 @@ class StartUp:
         """
         try:
             self._read()
+        except FileNotFoundError as error:
+            raise StoreCorrupted(
+                "a link that leads to nothing, or a file that somebody has just taken "
+                "away. Put it back. Nothing was changed.",
+                Place(error.filename),
+            ) from error
         except OSError as error:
             if not is_unreadable(error):
                 raise
@@ -137,6 +146,7 @@ class StartUp:
         start = self._replay_point()
         self._consume_queues.load(start)
         self._refuse_short_queue_files()
+        self._refuse_misnamed()
         self._index.load()
         # An orderly end has synced bit maps, whoever came to it.
         is_ended = not (self._was_marked or self._abort.exists())
@@ -154,6 +164,9 @@ class StartUp:
             # All of them are taken for durable, or none.
             self._trusts_bit_maps = False
             found = self._scan(start, around=until)
+        for topic, queue_id in sorted(found[1].first_wrong):
+            folder = f"consumequeue/{topic}"
+            self._refuse_files((folder, f"{folder}/{queue_id}"))
         self._refuse_damage(*found[:2])
         self._refuse_foreign(found[0])
         self._note_others(found[0])
@@ -208,10 +221,10 @@ class StartUp:
         self, found: tuple[LogScan, QueueAudit, IndexAudit], around: int
     ) -> tuple[LogScan, QueueAudit, IndexAudit]:
         """As ``found``, once topics are known to be deleted that RocketMQ deleted."""
-        if self._was_marked or self._abort.exists():
+        if self._was_marked:
             return found
-        queues = self._consume_queues
-        gone = deletions_of_others(self._disk, queues, found[1])
+        queues, crashed = self._consume_queues, self._abort.exists()
+        gone = deletions_of_others(self._disk, queues, found[1], crashed=crashed)
         if not gone:
             return found
         queues.deleted.presume(gone)
@@ -277,7 +290,7 @@ class StartUp:
         return not all(audit.has_unit(request) for request in scan.old_firsts)
 
     def _refuse_folders(self) -> None:
-        """Refuse a directory where a folder stands in the place of a file.
+        """Refuse a directory where a folder stands for a file, or a file for a folder.
 
         Raises:
             StoreForeign: it does; what could not be written would be missed later.
@@ -287,6 +300,17 @@ class StartUp:
                 FOREIGN.hit()
                 raise StoreForeign(
                     "a folder stands where a file of the store has to be. Move it "
+                    "away. Nothing was changed.",
+                    Place(path),
+                )
+        self._refuse_files(_FOLDERS)
+
+    def _refuse_files(self, folders: Iterable[str]) -> None:
+        for path in folders:
+            if self._disk.exists(path) and not self._disk.is_dir(path):
+                FOREIGN.hit()
+                raise StoreForeign(
+                    "a file stands where a folder of the store has to be. Move it "
                     "away. Nothing was changed.",
                     Place(path),
                 )
@@ -343,6 +367,22 @@ class StartUp:
                 Place(short[0].path),
             )
 
+    def _refuse_misnamed(self) -> None:
+        """Refuse files that RocketMQ reads and this store passes over.
+
+        Raises:
+            StoreForeign: a name is a number, and not as a store writes it.
+        """
+        queues = self._consume_queues.misnamed()
+        misnamed = [*self._commit_log.mapped_files.misnamed, *queues]
+        if misnamed and not (self._was_marked or self._config.adopt):
+            FOREIGN.hit()
+            raise StoreForeign(
+                "the name is a number, but has not its 20 digits. Rename the file, "
+                "with zeros in front, or move it away. Nothing was changed.",
+                Place(misnamed[0]),
+            )
+
     def _refuse_damage(self, scan: LogScan, audit: QueueAudit) -> None:
         """Refuse a log whose durable part is damaged, since cutting would lose data.
 
@@ -352,9 +392,9 @@ class StartUp:
         if scan.stopped_by is Stop.UNREADABLE:
             REFUSED_UNREAD.hit()
             raise StoreCorrupted(
-                f"{scan.stopped_by}, so that nobody knows whether the log goes on "
-                f"there. Put the file back from a copy, or start again if the disk "
-                f"is well. Nothing was changed.",
+                f"{scan.stopped_by}, so it is unknown whether the log goes on there. "
+                "Put the file back from a copy, or start again if the disk is well. "
+                "Nothing was changed.",
                 self._where(scan.end),
             )
         mark = self._checkpoint.mark
@@ -433,7 +473,7 @@ class StartUp:
         log = self._commit_log
         count_log(losses, log.mapped_files, scan, log.ours, crashed=crashed)
         if not log.mapped_files.files and self._consume_queues.has_units:
-            why = "no log lies beside the queues: storePathCommitLog may name where"
+            why = "there are queues but no log: storePathCommitLog may say where"
             losses.note(Place("commitlog"), why)
         to_come.note_unknown(losses, log.mapped_files)
         self._consume_queues.count_losses(losses, to_come, scan, crashed=crashed)

@@ -186,7 +186,7 @@ class Controls:
         if fault is None:
             return
         number = _ERRNO[fault.errno]
-        why = f"{os.strerror(number)}: this {call} was told to fail"
+        why = f"{os.strerror(number)}: this {call} was made to fail"
         self.written, self.survivors = fault.written, fault.survivors
         raise OSError(number, why, path)
 

@@ -227,7 +227,7 @@ def with_torn(versions: list[bytes]) -> list[bytes]:
 def bad_sectors(
     profile: DiskProfile, inode: Inode, content: bytes | bytearray
 ) -> frozenset[int]:
-    """The sectors of a file that nobody can read, if ``content`` is left of it."""
+    """The unreadable sectors of a file of which ``content`` is left."""
     bad = inode.still_bad(content)
     if not profile.torn_block or UNREADABLE[:1] not in content:
         return bad

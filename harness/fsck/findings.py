@@ -1,6 +1,6 @@
-"""What fsck finds: each breach of a law, and what lies where it must not.
+"""What fsck finds: each breach of a law, and files where they must not be.
 
-A law that fails itself is a finding too, and ends no report.
+A law that fails itself is a finding too; the report goes on.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from crashmq.models.printable import printable
 from crashmq.models.verdict import Place, Violation
 
 _LAWS_OF_MISSING_UNITS = ("CQ-4", "CP-3", "CP-7")
+_FOLDERS = frozenset({"commitlog", "consumequeue", "index", "config"})
 _JUDGED_DIRS = ("commitlog", "consumequeue", "index")
 _JUDGED_FILES = frozenset(
     {"abort", "checkpoint", "config", "lock", DELETED_PATH, *CONFIG_PATHS}
@@ -98,12 +99,27 @@ def _place_of(where: str) -> tuple[str, int | None]:
 
 
 def unread(found: Found) -> Iterator[Finding]:
-    """What lies where a file of the store has to be, and was not read as it stands."""
+    """Files of the store that are not read, such as links, pipes and devices."""
     sentence = "every file of a store can be read"
     for path, what in found.oddities:
         if path in _JUDGED_FILES or path.startswith(_JUDGED_DIRS):
             expected = "a file of the store"
             yield Finding("DIR-1", "", sentence, path, path, None, what, expected)
+
+
+def misplaced(found: Found, image: StoreImage) -> Iterator[Finding]:
+    """Files where folders have to be, and folders of queues beside no log at all."""
+    sentence = "log, queues, index and config are folders"
+    queues = image.commit_log.indexed_records
+    places = {*_FOLDERS, *[f"consumequeue/{topic}/{n}" for topic, n in queues]}
+    for path in found.files:
+        if path in places:
+            yield Finding("DIR-1", "", sentence, path, path, None, "a file", "a folder")
+    if not image.commit_log.files and found.folders:
+        sentence = "queues lie beside the log that they list"
+        seen = f"folders of {len(found.folders)} topics, and no log file"
+        what = "commitlog", "commitlog", None, seen, "the log's files"
+        yield Finding("DIR-3", "", sentence, *what)
 
 
 def other_sizes(image: StoreImage, places: Places) -> Iterator[Finding]:

@@ -49,7 +49,7 @@ def plan_codes(planner: Planner, old_text: str, new: ast.Module) -> None:
             if _place(function) not in keys:
                 raise MutantStale(
                     f"{where}: its file was changed after it was imported, and the "
-                    f"text read is another function's. Start anew."
+                    "text there is another function's. Start again."
                 )
             _keep_outer_names(function, changed)
     ast.fix_missing_locations(new)
@@ -62,7 +62,7 @@ def plan_codes(planner: Planner, old_text: str, new: ast.Module) -> None:
 
 
 def functions_of(module: ModuleType) -> list[FunctionType]:
-    """Every live function object whose text is the module's."""
+    """Every live function object that was compiled from the module's text."""
     names = vars(module)
     return [
         each

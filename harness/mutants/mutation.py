@@ -17,8 +17,8 @@ import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from types import ModuleType
-from weakref import WeakKeyDictionary
 
 from crashmq.harness.mutants.codes import plan_codes
 from crashmq.harness.mutants.dead_code import runs_alike
@@ -46,10 +46,6 @@ __all__ = [
     "diff_of",
 ]
 
-_FORGETTERS: WeakKeyDictionary[ModuleType, tuple[int, list[Callable[[], object]]]] = (
-    WeakKeyDictionary()
-)
-"""Of each module: how many names it had when its caches were looked for, and them."""
 NO_TRIGGER = Program(Setup(), ())
 
 
@@ -68,7 +64,7 @@ class Mutant:
         as_shipped: whether RocketMQ behaves so to this day.
         component: the part of the store it is in, as the catalogue names it.
         difficulty: 1 (any restart shows it) to 5 (several rare things together); 0
-            if nobody has judged it.
+            if no one has judged it.
         needs: what the world must be able to do, in the catalogue's words.
     """
 
@@ -123,6 +119,7 @@ def applied(mutant: Mutant) -> Iterator[None]:
     """
     swaps = _planned(mutant)
     swaps.do()
+    _caches.cache_clear()
     packages = _packages(mutant)
     forget_results(packages)
     try:
@@ -130,6 +127,7 @@ def applied(mutant: Mutant) -> Iterator[None]:
     finally:
         forget_results(packages)
         swaps.undo()
+        _caches.cache_clear()
 
 
 def _planned(mutant: Mutant) -> Swaps:
@@ -205,25 +203,25 @@ def _packages(mutant: Mutant) -> set[str]:
 
 def forget_results(packages: Collection[str]) -> None:
     """Empty the caches of ``packages``, which other code may have filled."""
+    for forget in _caches(frozenset(packages), len(sys.modules)):
+        forget()
+
+
+@lru_cache(maxsize=8)
+def _caches(packages: frozenset[str], modules: int) -> list[Callable[[], object]]:
+    """What empties each cache of the packages, of so many modules that are imported.
+
+    To look for them takes as long as a short episode does, and each program with
+    switch points at lines asks. A mutant that is planted, or undone, may bind others.
+    """
+    del modules
+    found: list[Callable[[], object]] = []
     for name in sorted(sys.modules):
         if any(name == top or name.startswith(f"{top}.") for top in packages):
-            for forget in _forgetters(sys.modules[name]):
-                forget()
-
-
-def _forgetters(module: ModuleType) -> list[Callable[[], object]]:
-    """What empties the caches of a module, looked for once for as many names.
-
-    What is planted adds a name or replaces a value, and a new cache goes with it.
-    """
-    size, found = _FORGETTERS.get(module, (-1, []))
-    if size != len(vars(module)):
-        found = []
-        for member in list(vars(module).values()):
-            inner = list(vars(member).values()) if isinstance(member, type) else []
-            for each in (member, *inner):
-                forget = getattr(each, "cache_clear", None)
-                if callable(forget):
-                    found.append(forget)
-        _FORGETTERS[module] = len(vars(module)), found
+            for member in list(vars(sys.modules[name]).values()):
+                inner = list(vars(member).values()) if isinstance(member, type) else []
+                for each in (member, *inner):
+                    forget = getattr(each, "cache_clear", None)
+                    if callable(forget):
+                        found.append(forget)
     return found

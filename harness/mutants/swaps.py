@@ -122,7 +122,7 @@ class ChangedFunction:
 
 
 class Planner:
-    """Walks the old and the new tree of one module and plans the differences."""
+    """Compares a module's old and new syntax tree and plans what code to replace."""
 
     def __init__(self, swaps: Swaps, module: ModuleType, where: str) -> None:
         self.swaps = swaps

@@ -3,7 +3,7 @@
 RocketMQ forgets a deleted topic's queues and keeps its records until their log files
 expire. Only traces in the store show it: the folder of a topic that is missing from the
 broker's list of topics is gone, or a queue counts from 0 again and its first unit is
-that of the record put anew. Where no broker keeps a list, the missing folder alone
+that of the record put again. Where no broker keeps a list, the missing folder alone
 counts. A topic whose units lie in ``batchconsumequeue`` has none in ``consumequeue``.
 """
 
@@ -19,7 +19,7 @@ from crashmq.models.files.broker_json import read_table
 from crashmq.models.files.delays import DELAYS_PATH
 from crashmq.models.files.lazy import lazy
 from crashmq.models.files.log import LogImage, QueueKey
-from crashmq.models.files.record import Bytes, Record
+from crashmq.models.files.record import Bytes, Record, as_listed
 from crashmq.models.files.store_image import ROCKSDB_PATH, StoreImage
 
 TOPICS_PATH = "config/topics.json"
@@ -88,6 +88,7 @@ def presumed(image: StoreImage, folders: Collection[str]) -> Presumption:
         listed_from = dict.fromkeys(log.indexed_records, log.max_phy_offset)
         notes.append("consumequeue: RocksDB keeps the queues, and they are not judged.")
     gone: list[str] = []
+    moved = _listed_elsewhere(image)
     for key, records in log.indexed_records.items():
         # A topic's name that was damaged seldom stands where a queue begins.
         begins = log.min_phy_offset > 0 or records[0].queue_offset == 0
@@ -96,6 +97,7 @@ def presumed(image: StoreImage, folders: Collection[str]) -> Presumption:
         elif (
             begins
             and key[0] not in folders
+            and key[0] not in moved
             and may_be_deleted(key[0], folders, topics, image.files)
         ):
             listed_from[key] = log.max_phy_offset
@@ -112,7 +114,7 @@ def presumed(image: StoreImage, folders: Collection[str]) -> Presumption:
             listed_from[key] = first.phy_offset
             notes.append(
                 f"{log.where(first.phy_offset)}: {key[0]}/{key[1]} counts from 0 "
-                f"again; its topic was deleted and made anew."
+                "again; its topic was deleted and created again."
             )
     for topic in {key[0]: None for key in image.unlisted_records}:
         if not image.abort and may_be_deleted(topic, folders, topics, image.files):
@@ -147,8 +149,8 @@ def _batches_of_none(image: StoreImage, batch: Collection[str]) -> Iterator[str]
     )
     for topic, count in sorted(found.items()):
         yield (
-            f"{_BATCH_DIR}/{topic}: the topic has {count:,} batches and no folder; "
-            f"nobody is given them, be it deleted or lost."
+            f"{_BATCH_DIR}/{topic}: the topic has {count:,} batches and no folder; no "
+            "consumer gets them, whether it was deleted or lost."
         )
 
 
@@ -192,7 +194,27 @@ def may_be_deleted(
         path.startswith("config/") and not path.startswith(_OF_STORE) for path in files
     )
     is_left = any(path.startswith(of_topic) for path in files)
+    is_left = is_left or _is_kept_as_file(topic, files)
     return bool(folders) and not (is_kept or is_of_broker or is_left)
+
+
+def _is_kept_as_file(topic: str, files: Mapping[str, Bytes]) -> bool:
+    """Whether a file beside the queues has the topic's name: somebody packed it."""
+    start = f"consumequeue/{topic}"
+    return any(
+        path == start or (path.startswith(f"{start}.") and path.count("/") == 1)
+        for path in files
+    )
+
+
+def _listed_elsewhere(image: StoreImage) -> frozenset[str]:
+    """Topics to whose records another folder's first units lead: it was renamed."""
+    found = set[str]()
+    for queue, live in image.suspect_queues:
+        record = image.commit_log.record_at.get(live[0].phy_offset)
+        if record is not None and record.size == live[0].size:
+            found.add(as_listed(record, queue.topic).topic)
+    return frozenset(found)
 
 
 def _revived_from(

@@ -42,7 +42,7 @@ class Expiry(Forked):
         asked_most: the same, at most: a request holds for so many rounds.
         may_be_full: puts may have been stopped by now.
         must_be_full: a round of the cleaner has stopped them.
-        fills_amid: others fill the disk amid the step's own op.
+        fills_amid: others fill the disk during the step's own op.
     """
 
     setup: Setup = field(compare=False)

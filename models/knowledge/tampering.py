@@ -22,7 +22,7 @@ from crashmq.models.plain_state import Forked
 
 
 class Origin(Enum):
-    """Whose directory a store has."""
+    """Which program left the directory that a store has."""
 
     OURS = "it was empty"
     FOUND = "another program wrote it, and no start has come to its end yet"
@@ -58,7 +58,7 @@ class Tampering(Forked):
 
     @property
     def is_found(self) -> bool:
-        """Whether no start has come to its end yet on what another program left."""
+        """Whether another program left the files and no start took them over yet."""
         return self.origin is Origin.FOUND
 
     @property
@@ -101,7 +101,7 @@ class Tampering(Forked):
         )
 
     def note_degraded(self) -> None:
-        """Note what was changed of log and queues, also of files that went."""
+        """Add the damage of log and queues to ``degraded``, of deleted files too."""
         degraded = self.degraded
         for damage in self.damaged:
             folder, _, name = damage.path.rpartition("/")
@@ -113,17 +113,17 @@ class Tampering(Forked):
                 degraded.ranges.append((0, 1 << 62))
 
     def mended(self) -> None:
-        """Note a start that has read the files and mended what it could."""
+        """Note a start that has read the files and repaired what it could."""
         self.damaged = []
         if self.is_found:
             self.origin = Origin.TAKEN_OVER
 
     def add(self, damages: Sequence[Damaged]) -> None:
-        """Note places that do not hold what they should."""
+        """Note damage: byte ranges that differ from what the store wrote."""
         self.damaged = [*self.damaged, *damages]
 
     def without_foreign(self, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        """The files that are the store's."""
+        """The files that belong to the store."""
         if not self.foreign:
             return files
         return {path: files[path] for path in files if path not in self.foreign}
