@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, NamedTuple, TypeAlias, assert_never, get_args
 
+from crashmq.models.quickly_made import quickly_made
+
 ServiceName = Literal[
     "reput",
     "flush_commit_log",
@@ -231,6 +233,7 @@ class PutBatch:
     wait_store_ok: bool = True
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class PullMessage:
     """Read up to ``max_msg_nums`` messages of one queue from ``queue_offset`` on.
@@ -245,6 +248,7 @@ class PullMessage:
     tags: str = "*"
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class LookMessage:
     """Read the one message whose record begins at ``phy_offset`` of the log."""
@@ -252,6 +256,7 @@ class LookMessage:
     phy_offset: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class SearchOffset:
     """Search a queue by store time.
@@ -266,6 +271,7 @@ class SearchOffset:
     boundary: Boundary = "LOWER"
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class QueryMessage:
     """Query the newest ``max_num`` messages of a topic that have ``key``.
@@ -281,6 +287,7 @@ class QueryMessage:
     end_ms: int = ALL_TIME_MS
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class RunService:
     """Run one background service for ``times`` rounds."""
@@ -289,6 +296,7 @@ class RunService:
     times: int = 1
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class AdvanceClock:
     """Let ``ms`` milliseconds pass; negative: the wall clock is set back."""
@@ -322,6 +330,7 @@ class CommitOffset:
     offset: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class QueryOffset:
     """Ask the broker for the offset of a group."""
@@ -463,6 +472,7 @@ class EndConsumer:
     how: ConsumerEnd = "stop"
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class TurnConsumer:
     """Run one of a consumer's tasks for ``times`` rounds, fewer once it is idle."""
@@ -472,6 +482,7 @@ class TurnConsumer:
     times: int = 1
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Consume:
     """A consumer's listener consumes messages that were pulled, with the given result.

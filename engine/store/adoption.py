@@ -127,12 +127,14 @@ def served_as_found(
 
 
 def deletions_of_others(
-    disk: Disk, queues: ConsumeQueueStore, audit: QueueAudit
+    disk: Disk, queues: ConsumeQueueStore, audit: QueueAudit, *, crashed: bool
 ) -> dict[QueueKey, int]:
-    """The deletions that an orderly end of RocketMQ shows, as ``DeletedTopics`` has it.
+    """The deletions that RocketMQ has left behind, as ``DeletedTopics`` has it.
 
     All records of a topic are dead whose folder is gone, unless the broker still has
-    the topic; where a queue begins again, those of its records before its first unit.
+    the topic or a crash may have come before the folder. Where a queue begins again,
+    those of its records before its first unit are dead, crash or not: RocketMQ never
+    lists a record again under a number that its queue has.
     """
     found: dict[QueueKey, int] = {}
     folders = _folders_with_queues(disk)
@@ -140,7 +142,7 @@ def deletions_of_others(
     for key, phy_offset in sorted(audit.first_wrong_places.items()):
         topic, queue_id = key
         if topic not in folders:
-            if _may_be_deleted(disk, topic, folders, told):
+            if not crashed and _may_be_deleted(disk, topic, folders, told):
                 GONE.hit()
                 found[topic, ALL_QUEUES] = OFFSET_MAX
             continue
@@ -176,7 +178,17 @@ def _may_be_deleted(
         return False
     if told is not None:
         return topic not in told
-    return not (_has_broker(disk) or disk.is_dir(f"{_EXT_DIR}/{topic}"))
+    is_left = disk.is_dir(f"{_EXT_DIR}/{topic}") or _is_kept_as_file(disk, topic)
+    return not (is_left or _has_broker(disk))
+
+
+def _is_kept_as_file(disk: Disk, topic: str) -> bool:
+    """Whether a file beside the queues has the topic's name: somebody packed it."""
+    return any(
+        (name == topic or name.startswith(f"{topic}."))
+        and not disk.is_dir(f"consumequeue/{name}")
+        for name in disk.list_dir("consumequeue")
+    )
 
 
 def _has_broker(disk: Disk) -> bool:

@@ -13,7 +13,7 @@ times decide nothing, since nothing proves them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from crashmq.engine.host.disk import Disk
@@ -67,6 +67,7 @@ LOWERED = probe("message_store.start.lowered", "a start lowered the checkpoint's
 MARK_LOWERED = probe("start_up.mend.mark_lowered", "a start lowered the durable mark")
 
 _FILES = ("abort", "checkpoint")
+_FOLDERS = ("commitlog", "consumequeue", "index")
 
 
 class StartUp:
@@ -118,6 +119,12 @@ class StartUp:
         """
         try:
             self._read()
+        except FileNotFoundError as error:
+            raise StoreCorrupted(
+                "a link that leads to nothing, or a file that somebody has just taken "
+                "away. Put it back. Nothing was changed.",
+                Place(error.filename),
+            ) from error
         except OSError as error:
             if not is_unreadable(error):
                 raise
@@ -139,6 +146,7 @@ class StartUp:
         start = self._replay_point()
         self._consume_queues.load(start)
         self._refuse_short_queue_files()
+        self._refuse_misnamed()
         self._index.load()
         # An orderly end has synced bit maps, whoever came to it.
         is_ended = not (self._was_marked or self._abort.exists())
@@ -156,6 +164,9 @@ class StartUp:
             # All of them are taken for durable, or none.
             self._trusts_bit_maps = False
             found = self._scan(start, around=until)
+        for topic, queue_id in sorted(found[1].first_wrong):
+            folder = f"consumequeue/{topic}"
+            self._refuse_files((folder, f"{folder}/{queue_id}"))
         self._refuse_damage(*found[:2])
         self._refuse_foreign(found[0])
         self._note_others(found[0])
@@ -210,10 +221,10 @@ class StartUp:
         self, found: tuple[LogScan, QueueAudit, IndexAudit], around: int
     ) -> tuple[LogScan, QueueAudit, IndexAudit]:
         """As ``found``, once topics are known to be deleted that RocketMQ deleted."""
-        if self._was_marked or self._abort.exists():
+        if self._was_marked:
             return found
-        queues = self._consume_queues
-        gone = deletions_of_others(self._disk, queues, found[1])
+        queues, crashed = self._consume_queues, self._abort.exists()
+        gone = deletions_of_others(self._disk, queues, found[1], crashed=crashed)
         if not gone:
             return found
         queues.deleted.presume(gone)
@@ -279,7 +290,7 @@ class StartUp:
         return not all(audit.has_unit(request) for request in scan.old_firsts)
 
     def _refuse_folders(self) -> None:
-        """Refuse a directory where a folder stands in the place of a file.
+        """Refuse a directory where a folder stands for a file, or a file for a folder.
 
         Raises:
             StoreForeign: it does; what could not be written would be missed later.
@@ -289,6 +300,17 @@ class StartUp:
                 FOREIGN.hit()
                 raise StoreForeign(
                     "a folder stands where a file of the store has to be. Move it "
+                    "away. Nothing was changed.",
+                    Place(path),
+                )
+        self._refuse_files(_FOLDERS)
+
+    def _refuse_files(self, folders: Iterable[str]) -> None:
+        for path in folders:
+            if self._disk.exists(path) and not self._disk.is_dir(path):
+                FOREIGN.hit()
+                raise StoreForeign(
+                    "a file stands where a folder of the store has to be. Move it "
                     "away. Nothing was changed.",
                     Place(path),
                 )
@@ -343,6 +365,22 @@ class StartUp:
                 f"Start it with the size it was written with, or put the file back "
                 f"from a copy. Nothing was changed.",
                 Place(short[0].path),
+            )
+
+    def _refuse_misnamed(self) -> None:
+        """Refuse files that RocketMQ reads and this store passes over.
+
+        Raises:
+            StoreForeign: a name is a number, and not as a store writes it.
+        """
+        queues = self._consume_queues.misnamed()
+        misnamed = [*self._commit_log.mapped_files.misnamed, *queues]
+        if misnamed and not (self._was_marked or self._config.adopt):
+            FOREIGN.hit()
+            raise StoreForeign(
+                "the name is a number, but has not its 20 digits. Rename the file, "
+                "with zeros in front, or move it away. Nothing was changed.",
+                Place(misnamed[0]),
             )
 
     def _refuse_damage(self, scan: LogScan, audit: QueueAudit) -> None:

@@ -282,11 +282,17 @@ class SimDisk:
                 return False
         return True
 
-    def unsynced_from(self) -> dict[str, int]:
-        """As ``unsynced``, with the first byte at risk; -1 for a removed file."""
+    def unsynced_from(
+        self, certain: Mapping[str, bytes] | None = None
+    ) -> dict[str, int]:
+        """As ``unsynced``, with the first byte at risk; -1 for a removed file.
+
+        ``certain``: the ``durable_files``, if who asks has them already.
+        """
         if self.is_certain:
             return {}
-        seen, certain = self.files(), self.durable_files()
+        seen = self.files()
+        certain = self.durable_files() if certain is None else certain
         return {
             path: _first_other(certain.get(path, b""), seen[path])
             if path in seen

@@ -5,7 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from crashmq.harness.fsck.causes import REBUILD, REPORT, RESTORE, SALVAGE, Cause
+from crashmq.harness.fsck.causes import (
+    REBUILD,
+    RENAME,
+    REPORT,
+    RESTORE,
+    SALVAGE,
+    Cause,
+)
 from crashmq.harness.fsck.counts import Counts
 from crashmq.models.files.store_image import StoreImage
 
@@ -16,16 +23,16 @@ def advice_on(
     """The next steps, the most urgent one first; none for a store that is well."""
     remedies = {cause.remedy for cause in causes}
     quoted = shlex.quote(root)
-    if causes or counts.lost:
+    refuses = counts.crashmq_refuses if counts.is_ours else counts.rocketmq_refuses
+    if causes or counts.lost or refuses:
         yield "Keep a copy of the directory before anything starts on it."
     starter = "crashmq" if counts.is_ours else "RocketMQ"
-    refuses = counts.crashmq_refuses if counts.is_ours else counts.rocketmq_refuses
     if counts.lost:
         yield (
             f"Do not start {starter} on it: {counts.lost:,} whole messages would be "
             f"lost."
         )
-    elif causes and refuses:
+    elif refuses:
         yield f"{starter} refuses to start on it as it is."
     if SALVAGE in remedies or (counts.lost and counts.behind_damage):
         yield (
@@ -33,14 +40,21 @@ def advice_on(
             f"a backup if there is one; otherwise `crashmq salvage {quoted} --out NEW` "
             f"keeps every whole message in a directory that RocketMQ starts on."
         )
-    elif REBUILD in remedies or counts.lost:
+    elif (REBUILD in remedies or counts.lost) and RENAME not in remedies:
         yield (
             f"The log is whole: `crashmq rebuild {quoted} --out NEW` makes queues, "
             f"index and checkpoint again from it."
+        )
+    if RENAME in remedies:
+        yield (
+            "Give each file that is named above its number in 20 digits, with zeros in "
+            "front; RocketMQ takes files in the order of their names."
         )
     if RESTORE in remedies:
         yield "Put the named files back from a backup, or take them out."
     if REPORT in remedies:
         yield "crashmq failed on a part of it; please report that with these files."
-    if not causes and not counts.lost and image.abort:
+    if refuses and not causes and not counts.lost:
+        yield f"`crashmq salvage {quoted} --out NEW` makes one that it starts on."
+    elif not causes and not counts.lost and image.abort:
         yield f"Nothing: a start of {starter} recovers it without losing a message."

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Protocol, TypeAlias
 
-from crashmq.models.files.log import LogFile, LogStop, QueueKey
+from crashmq.models.files.log import LogFile, LogStop, QueueKey, first_nonzero
 from crashmq.models.files.queue import QueueFile, QueueImage
 from crashmq.models.files.record import as_listed
 from crashmq.models.files.store_image import StoreImage
@@ -23,6 +23,7 @@ _PAGE: Final = 4096
 _SECTOR: Final = 512
 _SHOWN_FILES: Final = 3
 _MOST: Final = 0.5
+_YEAR_2200_MS: Final = 7_258_118_400_000
 _NAMED: Final[Mapping[str, str]] = {
     "config/": "a config file is not whole",
     "deletedTopics": "the record of deleted topics is damaged",
@@ -32,6 +33,7 @@ _NAMED: Final[Mapping[str, str]] = {
     "index": "the index is damaged",
     "checkpoint": "the checkpoint is damaged",
     "commitlog": "records of the log are damaged",
+    "config": "something stands where no store has it",
 }
 _OF_CONFIG: Final[Mapping[str, str]] = {
     "CFG-2": "groups have offsets past the end of a queue",
@@ -41,6 +43,7 @@ _OF_CONFIG: Final[Mapping[str, str]] = {
 REBUILD: Final = "rebuild"
 SALVAGE: Final = "salvage"
 RESTORE: Final = "restore"
+RENAME: Final = "rename"
 REPORT: Final = "report"
 
 
@@ -55,6 +58,8 @@ class Breach(Protocol):
     def byte(self) -> int | None: ...  # noqa: D102
     @property
     def seen(self) -> str: ...  # noqa: D102
+    @property
+    def expected(self) -> str: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +67,8 @@ class Cause:
     """One cause: its name, the files it shows in, how often, and how it is mended.
 
     ``remedy`` is ``rebuild`` (queues, index or checkpoint from the log), ``salvage``
-    (the log itself is damaged), ``restore`` (a file must come from elsewhere) or
-    ``report`` (a law of crashmq failed).
+    (the log itself is damaged), ``rename`` (a name has not its 20 digits), ``restore``
+    (a file must come from elsewhere) or ``report`` (a law of crashmq failed).
     """
 
     name: str
@@ -94,9 +99,9 @@ def causes_of(image: StoreImage, breaches: Sequence[Breach]) -> tuple[Cause, ...
     for breach in breaches:
         # Units of records that a damaged log has lost are no damage of their own.
         is_of_log = breach.law in ("CQ-3", "CP-2", "CP-5") and stop in files
-        name = files[stop] if is_of_log else _named(breach, files, lost)
+        name = files[stop] if is_of_log else _named(breach, files, lost, image)
         grouped.setdefault(name, []).append(breach)
-    order = (SALVAGE, RESTORE, REBUILD, REPORT)
+    order = (SALVAGE, RENAME, RESTORE, REBUILD, REPORT)
     found = [
         Cause(
             name,
@@ -111,7 +116,10 @@ def causes_of(image: StoreImage, breaches: Sequence[Breach]) -> tuple[Cause, ...
 
 
 def _named(
-    breach: Breach, files: Mapping[str, Named], lost: Mapping[QueueKey, str]
+    breach: Breach,
+    files: Mapping[str, Named],
+    lost: Mapping[QueueKey, str],
+    image: StoreImage,
 ) -> Named:
     if breach.seen.startswith("this law failed"):
         return "crashmq could not judge", REPORT
@@ -125,7 +133,15 @@ def _named(
     if breach.law in _OF_CONFIG:
         return _OF_CONFIG[breach.law], RESTORE
     if breach.law == "CL-2" or breach.law == "CQ-5":
-        return _of_a_name(breach)
+        return _of_a_name(breach, image)
+    if breach.law == "CL-1" and "the checkpoint's" in breach.expected:
+        of_stop = [f for f in image.commit_log.files if f.path == breach.path]
+        if of_stop and first_nonzero(of_stop[0].data, 0) == len(of_stop[0].data):
+            return "a log file of zeros", SALVAGE
+        newest = max(image.checkpoint[:3])
+        if newest > _YEAR_2200_MS:
+            return "the checkpoint is damaged", REBUILD
+        return "the log's tail is gone, or the checkpoint is of another store", SALVAGE
     for start, name in _NAMED.items():
         if breach.path.startswith(start):
             is_log = start == "commitlog"
@@ -134,7 +150,7 @@ def _named(
     return "something stands where no store has it", RESTORE
 
 
-def _of_a_name(breach: Breach) -> Named:
+def _of_a_name(breach: Breach, image: StoreImage) -> Named:
     is_log = breach.law == "CL-2"
     remedy = SALVAGE if is_log else REBUILD
     what = "log" if is_log else "queue"
@@ -142,6 +158,9 @@ def _of_a_name(breach: Breach) -> Named:
         return f"a {what} file is missing", remedy
     if breach.seen.endswith("bytes"):
         return f"a {what} file is too short or too long", remedy
+    queued = [file.path for queue in image.consume_queues for file in queue.files]
+    if breach.path in (*queued, *[file.path for file in image.commit_log.files]):
+        return f"a {what} file's name has too few digits, or too many", RENAME
     return f"a file has the name of no {what} file", RESTORE
 
 
@@ -170,10 +189,11 @@ def _causes_of_queue_files(image: StoreImage) -> dict[str, Named]:
     for path, (key, owner) in owners.items():
         if owner == "stranger":
             found[path] = "a queue file of another broker", REBUILD
+        elif owner == key:
+            if sum(of == owner for _, of in owners.values()) > 1:
+                found[path] = "queue files of one queue exchanged", REBUILD
         elif any(of == owner and by == key for of, by in owners.values()):
             found[path] = "queue files exchanged", REBUILD
-        elif isinstance(owner, tuple) and owner == key:
-            found[path] = "queue files of one queue exchanged", REBUILD
         else:
             found[path] = "a queue file of another queue", REBUILD
     return found
@@ -234,15 +254,21 @@ def _causes_of_log_files(image: StoreImage) -> dict[str, Named]:
 
 
 def _cause_of_break(stop: LogStop, file: LogFile, image: StoreImage) -> str:
+    log = image.commit_log
     if stop.kind == "phy_offset" and stop.position == 0:
         carried = int(stop.seen.rpartition(" ")[2])
-        bases = {one.base for one in image.commit_log.files}
+        bases = {one.base for one in log.files}
         return (
             "log files exchanged or renamed"
             if carried in bases
             else "a log file of another broker, or of another place"
         )
-    behind = [r.phy_offset for r in image.commit_log.records_beyond]
+    if stop.position == 0 and first_nonzero(file.data, 0) == len(file.data):
+        return "a log file of zeros"
+    own = range(file.base, file.base + len(file.data))
+    if stop.position == 0 and not any(r.phy_offset in own for r in log.records_beyond):
+        return "a log file that holds no message, packed or of something else"
+    behind = [r.phy_offset for r in log.records_beyond]
     later = [at - file.base for at in behind if stop.phy_offset < at]
     end = min([at for at in later if at <= len(file.data)], default=len(file.data))
     return _zeros_in(file, stop.position, end) or "bytes of a record were changed"

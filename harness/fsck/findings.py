@@ -26,6 +26,7 @@ from crashmq.models.printable import printable
 from crashmq.models.verdict import Place, Violation
 
 _LAWS_OF_MISSING_UNITS = ("CQ-4", "CP-3", "CP-7")
+_FOLDERS = frozenset({"commitlog", "consumequeue", "index", "config"})
 _JUDGED_DIRS = ("commitlog", "consumequeue", "index")
 _JUDGED_FILES = frozenset(
     {"abort", "checkpoint", "config", "lock", DELETED_PATH, *CONFIG_PATHS}
@@ -104,6 +105,21 @@ def unread(found: Found) -> Iterator[Finding]:
         if path in _JUDGED_FILES or path.startswith(_JUDGED_DIRS):
             expected = "a file of the store"
             yield Finding("DIR-1", "", sentence, path, path, None, what, expected)
+
+
+def misplaced(found: Found, image: StoreImage) -> Iterator[Finding]:
+    """Files where folders have to be, and folders of queues beside no log at all."""
+    sentence = "log, queues, index and config are folders"
+    queues = image.commit_log.indexed_records
+    places = {*_FOLDERS, *[f"consumequeue/{topic}/{n}" for topic, n in queues]}
+    for path in found.files:
+        if path in places:
+            yield Finding("DIR-1", "", sentence, path, path, None, "a file", "a folder")
+    if not image.commit_log.files and found.folders:
+        sentence = "queues lie beside the log that they list"
+        seen = f"folders of {len(found.folders)} topics, and no log file"
+        what = "commitlog", "commitlog", None, seen, "the log's files"
+        yield Finding("DIR-3", "", sentence, *what)
 
 
 def other_sizes(image: StoreImage, places: Places) -> Iterator[Finding]:

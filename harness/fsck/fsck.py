@@ -37,6 +37,7 @@ from crashmq.harness.fsck.counts import Counts, counts_of
 from crashmq.harness.fsck.findings import (
     Finding,
     findings,
+    misplaced,
     of_a_defect,
     other_sizes,
     unread,
@@ -216,7 +217,8 @@ def _report(
         taken = presumed(image, found.folders)
     judged = judged_as_found(taken.image, places.index_slots)
     image = judged.image
-    violations = (*unread(found), *other_sizes(image, places), *findings(judged, tell))
+    laid_out = (*unread(found), *misplaced(found, image), *other_sizes(image, places))
+    violations = (*laid_out, *findings(judged, tell))
     failed: list[Finding] = []
     notes = _tried("notes", failed, lambda: notes_on(judged))
     starts = _tried("next start", failed, lambda: next_start(image, release))

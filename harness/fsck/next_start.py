@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from crashmq.harness.fsck.releases import Release, release_of
 from crashmq.models.files.log import LogFile, LogImage, LogStop
+from crashmq.models.files.places import misnamed_base
 from crashmq.models.files.queue import UNIT_SIZE, QueueFile
 from crashmq.models.files.record import MAGIC_BLANK, BadRecord, Record, parse_record
 from crashmq.models.files.sparse import written_size
@@ -79,11 +80,19 @@ def _refusals(image: StoreImage, release: Release) -> Iterator[str]:
         whole = image.queue_file_size - image.queue_file_size % UNIT_SIZE
         yield from _of_another_length(queue.files, whole, takes_empty=takes_empty)
     for path in (*log.odd_paths, *image.odd_queue_paths):
-        if not path.rpartition("/")[2].isdecimal():
+        base = misnamed_base(path.rpartition("/")[2])
+        if base is None:
             yield f"refuses: {path} is not named by an offset."
+        elif len(image.files[path]) != (size := _size_of(image, path)):
+            yield f"refuses: {path} has {len(image.files[path])} bytes, not {size}."
     for path in ("abort/", "checkpoint/", "lock/"):
         if path in image.files:
             yield f"refuses: {path} is a directory."
+
+
+def _size_of(image: StoreImage, path: str) -> int:
+    is_log = path.startswith("commitlog/")
+    return image.commit_log.file_size if is_log else image.queue_file_size
 
 
 def _of_another_length(
@@ -126,6 +135,8 @@ def _refusals_of_ours(image: StoreImage) -> Iterator[str]:
 def cut_by_rocketmq(image: StoreImage, release: Release) -> LogStop:
     """Where it would find the log's end."""
     log = image.commit_log
+    if (by_name := _as_named(log.files)) != log.files:
+        return _end_by_name(by_name, image.commit_log.file_size, crashed=image.abort)
     first = replayed_from(image, release)
     for stop in log.breaks:
         if _is_seen(stop, first):
@@ -140,6 +151,27 @@ def cut_by_rocketmq(image: StoreImage, release: Release) -> LogStop:
     path = log.where(end).path
     at = end - next(file.base for file in log.files if file.path == path)
     return LogStop("zeros", path, at, end, "never written")
+
+
+def _as_named(files: Sequence[LogFile]) -> tuple[LogFile, ...]:
+    """The log's files in the order of their names, as RocketMQ's load has them."""
+    return tuple(sorted(files, key=lambda file: file.path))
+
+
+def _end_by_name(files: Sequence[LogFile], size: int, *, crashed: bool) -> LogStop:
+    """The log's end where a name has too few digits or too many.
+
+    Recovery reads on from file to file whatever their numbers; whichever file is the
+    last by name then is where the log ends and is appended to.
+
+    Source: MappedFileQueue#truncateDirtyFiles, #getMaxOffset.
+    """
+    read = files if crashed else files[-_REPLAYED_FILES:]
+    stopped = next((file for file in read if file.flaw is not None), read[-1])
+    end = stopped.base + stopped.end
+    last = next((file for file in reversed(files) if file.base <= end), files[-1])
+    at = min(end - last.base, size)
+    return LogStop("end", last.path, at, last.base + at, "the last file by its name")
 
 
 class Strangers(NamedTuple):
@@ -232,6 +264,9 @@ def _replayed_as_of_5_4(image: StoreImage) -> int:
 
 def _changes(image: StoreImage, cut: LogStop, release: Release) -> Iterator[str]:
     log = image.commit_log
+    if (by_name := _as_named(log.files)) != log.files:
+        names = ", ".join([file.path for file in by_name][-_NAMED_MAX:])
+        yield f"reads log files in the order of their names: {names} are the last."
     passed = [stop for stop in log.breaks if stop.phy_offset < cut.phy_offset]
     for stop in passed[:_NAMED_MAX]:
         yield f"passes over {stop.where} ({stop.seen}): it does not look there."

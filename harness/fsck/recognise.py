@@ -12,6 +12,9 @@ import fcntl
 import os
 import stat
 import struct
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +23,8 @@ from crashmq.harness.fsck.places import Places
 _FLOCK: Final = struct.Struct("hhqqi4x")  # l_type, l_whence, l_start, l_len, l_pid
 _LOCKS: Final = Path("/proc/locks")
 _LOCKS_SIZE_MAX: Final = 1 << 20
+_LEVELS: Final = 3  # a queue's folder lies so far below its store
+_LOOKED_AT_MAX: Final = 200
 
 
 class NotAStore(ValueError):
@@ -76,7 +81,7 @@ def recognise(places: Places) -> None:
 
 
 def _tell_other_layouts(root: Path) -> None:
-    near = [root / "store", root.absolute().parent]
+    near = [*_levels_below(root), *root.absolute().parents[:_LEVELS]]
     if any((path / "commitlog").is_dir() for path in near):
         return
     if ledgers := _ledgers(root):
@@ -108,11 +113,24 @@ def _ledgers(root: Path) -> list[str]:
 
 
 def _hint(root: Path) -> str:
-    """Where the store may be that was meant."""
-    for near in (root / "store", root.absolute().parent):
+    """Where the store may be that was meant: some levels above or below."""
+    for near in (*_levels_below(root), *root.absolute().parents[:_LEVELS]):
         if (near / "commitlog").is_dir():
             return f"{near} has one: give that."
     return "Give the directory that `commitlog` and `consumequeue` lie in."
+
+
+def _levels_below(root: Path) -> Iterator[Path]:
+    """Folders below, the nearest first, as far as they can be read."""
+    level = [root]
+    for _ in range(_LEVELS):
+        below = list[Path]()
+        for folder in level:
+            with suppress(OSError):
+                found = sorted(islice(folder.iterdir(), _LOOKED_AT_MAX))
+                below += [p for p in found if p.is_dir() and not p.is_symlink()]
+        level = below[:_LOOKED_AT_MAX]
+        yield from level
 
 
 def lock_holder(path: Path) -> str:

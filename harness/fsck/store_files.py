@@ -48,7 +48,10 @@ _JUDGED_DIRS: Final = ("commitlog/", "consumequeue/", "consumequeue_ext/", "inde
 _ALONE: Final = ("abort", "lock")
 _PSEUDO: Final = ("/proc", "/sys", "/dev")
 _MEMORY_DISK: Final = "/dev/shm"
-_BIG_FOLDERS: Final = ("commitlog", "consumequeue", "index")
+_STORE_PLACES: Final = frozenset(
+    {"commitlog", "consumequeue", "index", "config", "checkpoint", DELETED_PATH}
+)
+_QUEUE_DEPTH: Final = 2  # a topic's folder, and a queue's
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +173,7 @@ def _paths_below(root: Path, reading: _Reading) -> Iterator[tuple[str, Path]]:
                 folders.remove(name)
             elif _FILE_PLACE.fullmatch(place):
                 yield f"{place}/", base / name
-            elif place_of(f"{place}/x").kind == "foreign" and _is_passed_over(place):
+            elif _is_foreign_folder(place) and _is_passed_over(place):
                 yield f"{place}/", base / name
                 folders.remove(name)
             elif place.count("/") >= DEPTH_MAX:
@@ -198,11 +201,20 @@ def _paths_below(root: Path, reading: _Reading) -> Iterator[tuple[str, Path]]:
 def _is_passed_over(place: str) -> bool:
     """Whether a foreign folder is told by its name: whatever is in it, nothing reads.
 
+    Among index files RocketMQ passes over all whose name is no number.
+
     A snapshot of a file system, or a copy that somebody left, may be larger than the
     store, or not readable at all.
     """
     top, _, rest = place.partition("/")
-    return top == "commitlog" if rest else top != "consumequeue"
+    return top in ("commitlog", "index") if rest else top != "consumequeue"
+
+
+def _is_foreign_folder(place: str) -> bool:
+    top, _, name = place.partition("/")
+    if top == "index" and name:
+        return not name.isdecimal()
+    return place_of(f"{place}/x").kind == "foreign"
 
 
 def _may_follow(path: Path, place: str, home: str, reading: _Reading) -> bool:
@@ -216,7 +228,7 @@ def _may_follow(path: Path, place: str, home: str, reading: _Reading) -> bool:
         return False
     if reading.places.follow_links:
         return True
-    if place in _BIG_FOLDERS:
+    if _is_of_the_store(place, path):
         raise ForeignLayout(
             f"{path} is a link out of the directory, to {target}. Add --follow-links "
             f"if that is this store's."
@@ -229,6 +241,18 @@ def _may_follow(path: Path, place: str, home: str, reading: _Reading) -> bool:
     return False
 
 
+def _is_of_the_store(place: str, path: Path) -> bool:
+    """Whether the store's owner reads what a link leads to: then it is part of it."""
+    if place in _STORE_PLACES:
+        return True
+    top, _, rest = place.partition("/")
+    if top == "config" or (top == "index" and not path.is_dir()):
+        return place in _SIDE_FILES or (top == "index" and rest.isdecimal())
+    if top == "consumequeue" and rest.count("/") < _QUEUE_DEPTH:
+        return path.is_dir()
+    return place_of(place).kind in ("log", "queue")
+
+
 def _is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
@@ -237,7 +261,8 @@ def _is_readable_file(path: Path, place: str, home: str, reading: _Reading) -> b
     try:
         mode = path.lstat().st_mode
         if stat.S_ISLNK(mode):
-            if not path.exists():  # a link to nothing is no file
+            if not path.exists():
+                reading.note(place, "is a link that leads nowhere")
                 return False
             if not _may_follow(path, place, home, reading):
                 return False

@@ -42,13 +42,13 @@ EPISODES = 10
 ROUND = 20  # slices from one of a hunt's rarer kinds to the next one
 EXAMPLES = 10
 EXPLORED_OPS = (4, 6, 8, 12, 16, 24)
-EXPLORED_MOMENTS = 12
+EXPLORED_CRASH_POINTS = 12
 EXPLORED_STARTS = 400
 SWEEP_POINTS = 60
 STOPPED = "overlaps"
 STOPS = 4  # sweeps of a slice
 FAILURES = 8
-LIMITS = Limits(exact_max=64, told=32, draws=16, nested_max=4, nested_draws=1)
+LIMITS = Limits(exact_max=64, promising=32, draws=16, nested_max=4, nested_draws=1)
 """A slice tries a little of many histories, where the explorer's command tries all of
 one: bugs lie in few moments, and nobody knows in which."""
 
@@ -224,8 +224,8 @@ def _explore(seed: int, number: int, aim: Aim) -> SliceRow:
     draw = mixed(seed * _SEEDS_APART + number)
     length = EXPLORED_OPS[draw % len(EXPLORED_OPS)]
     history = record(replace(program, ops=program.ops[:length]), scenario)
-    apart = max(1, len(history.moments) // EXPLORED_MOMENTS)
-    history.moments = history.moments[(draw >> 8) % apart :: apart]
+    apart = max(1, len(history.crash_points) // EXPLORED_CRASH_POINTS)
+    history.crash_points = history.crash_points[(draw >> 8) % apart :: apart]
     explorer = Explorer(
         scenario,
         LIMITS,

@@ -20,6 +20,7 @@ from crashmq.models.files.index import (
     index_hash,
     keys_of,
 )
+from crashmq.models.files.places import base_of, misnamed_base
 from crashmq.models.files.queue import UNIT_SIZE
 from crashmq.models.files.record import Bytes, Record, as_listed
 
@@ -97,10 +98,12 @@ def queue_files(files: Files) -> dict[tuple[str, int], list[tuple[int, Bytes]]]:
         if len(parts) != 4 or parts[0] != "consumequeue":
             continue
         is_queue = parts[2].isascii() and parts[2].isdecimal() and len(parts[2]) < 11
-        is_file = len(parts[3]) == 20 and parts[3].isascii() and parts[3].isdecimal()
-        if is_queue and is_file:
+        base = base_of(parts[3])
+        if base is None:
+            base = misnamed_base(parts[3])
+        if is_queue and base is not None:
             key = parts[1], int(parts[2])
-            found.setdefault(key, []).append((int(parts[3]), data))
+            found.setdefault(key, []).append((base, data))
     return {key: sorted(of, key=lambda one: one[0]) for key, of in found.items()}
 
 

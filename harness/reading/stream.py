@@ -10,7 +10,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from crashmq.models.files.log import LogFile, common_size, first_nonzero, next_record
+from crashmq.models.files.log import (
+    LogFile,
+    common_size,
+    first_nonzero,
+    next_record,
+    with_misnamed,
+)
+from crashmq.models.files.places import base_of
 from crashmq.models.files.record import BadRecord, Bytes, Record, parse_record
 from crashmq.models.files.sparse import let_go
 
@@ -49,13 +56,16 @@ class LogPiece:
 
 def log_pieces(files: Mapping[str, Bytes]) -> tuple[list[LogPiece], int]:
     """The log files in order, and the size of each in bytes."""
-    found = []
+    named: dict[int, tuple[str, Bytes]] = {}
+    odd: dict[str, Bytes] = {}
     for path, data in files.items():
         folder, _, name = path.partition("/")
-        is_name = len(name) == 20 and name.isascii() and name.isdecimal()
-        if folder == "commitlog" and is_name and int(name) < 1 << 63:
-            found.append((int(name), path, data))
-    found.sort(key=lambda one: one[0])
+        if folder == "commitlog" and (base := base_of(name)) is not None:
+            named[base] = path, data
+        elif folder == "commitlog":
+            odd[path] = data
+    by_base = with_misnamed(named, odd)
+    found = [(base, *by_base[base]) for base in sorted(by_base)]
     size = common_size([base for base, *_ in found], [len(d) for *_, d in found])
     pieces = [LogPiece(p, b, d, min(len(d), size)) for b, p, d in found]
     return pieces, size

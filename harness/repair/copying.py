@@ -41,12 +41,14 @@ def made_whole(out: Path) -> Iterator[Path]:
         _remove(partial)
     partial.mkdir(parents=True)
     (partial / _MARK).write_bytes(b"")
+    sync_folder(partial)  # or a power loss leaves a store there that is nobody's
     store = partial / "store"
     store.mkdir()
     yield store
     sync_tree(store)
     store.rename(out)
     sync_folder(out.absolute().parent)
+    sync_folder(partial)
     _remove(partial)
 
 
@@ -60,6 +62,7 @@ def _remove(partial: Path) -> None:
     """Remove it so that whatever an interrupt leaves of it is still ours."""
     if (partial / "store").exists():
         shutil.rmtree(partial / "store")
+        sync_folder(partial)
     if (partial / _MARK).exists():
         (partial / _MARK).unlink()
     partial.rmdir()

@@ -136,7 +136,8 @@ def rebuild(
         pieces, _ = log_pieces(found.files)
         for number, piece in enumerate(pieces):
             tell("copying log files", number, len(pieces))
-            source, target = found.paths[piece.path], partial / piece.path
+            source = found.paths[piece.path]
+            target = partial / "commitlog" / f"{piece.base:020d}"
             if link and number < len(pieces) - _WRITTEN_FILES:
                 link_file(source, target)
             else:

@@ -148,7 +148,8 @@ def salvage(
         for number, piece in enumerate(pieces):
             tell("copying log files", number, len(pieces))
             if piece.base < plan.end:
-                copy_file(found.paths[piece.path], partial / piece.path)
+                target = partial / "commitlog" / f"{piece.base:020d}"
+                copy_file(found.paths[piece.path], target)
         log = _Log(partial / "commitlog", pieces[0].base, size, plan.has_crc)
         log.fit(plan.end)
         for span in plan.spans:

@@ -23,6 +23,7 @@ from crashmq.models.files.deleted import NOTHING_DELETED, DeletedImage
 from crashmq.models.files.lazy import lazy
 from crashmq.models.files.left_out import NO_SKIPS, NOTHING, LeftOut, Skips
 from crashmq.models.files.oddity import is_odd, is_odd_to_rocketmq
+from crashmq.models.files.places import misnamed_base
 from crashmq.models.files.record import (
     MAGIC_BLANK,
     MULTI_QUEUE_OFFSET,
@@ -461,6 +462,28 @@ def common_size(bases: list[int], lengths: list[int]) -> int:
     if lengths.count(first) == len(lengths):
         return first
     return max(Counter(lengths).items(), key=lambda item: (item[1], item[0]))[0]
+
+
+def with_misnamed(
+    named: Mapping[int, tuple[str, Bytes]], odd: Mapping[str, Bytes]
+) -> dict[int, tuple[str, Bytes]]:
+    """Files by base, with those of odd names that RocketMQ reads by their numbers.
+
+    Such a number has to be free, and the file of the size of the others.
+    """
+    found: dict[int, tuple[str, Bytes]] = {}
+    for path, data in sorted(odd.items()):
+        base = misnamed_base(path.rpartition("/")[2])
+        if base is not None and base not in named:
+            found.setdefault(base, (path, data))
+    of = named or found
+    size = common_size(sorted(of), [len(of[base][1]) for base in sorted(of)])
+    fits = {
+        base: (path, data)
+        for base, (path, data) in found.items()
+        if size and len(data) == size and base % size == 0
+    }
+    return {**named, **fits}
 
 
 def first_nonzero(data: Bytes, start: int) -> int:

@@ -6,6 +6,8 @@ from functools import lru_cache
 
 NAME_DIGITS = 20
 INDEX_NAME_DIGITS = 17
+_BASE_MAX = (1 << 63) - 1
+_NAME_MAX = 255
 _RUN_FILES = frozenset({"abort", "checkpoint", "lock"})
 _CONFIG = "config"
 
@@ -30,6 +32,29 @@ def is_of_a_store(path: str, *, has_index: bool) -> bool:
             return is_queue and _is_number(name, NAME_DIGITS)
         case _:
             return path in _RUN_FILES or top == _CONFIG
+
+
+def base_of(name: str) -> int | None:
+    """The offset in the name of a log or queue file; None if it is none."""
+    if len(name) != NAME_DIGITS or not (name.isascii() and name.isdecimal()):
+        return None
+    base = int(name)
+    return base if base <= _BASE_MAX else None
+
+
+def misnamed_base(name: str) -> int | None:
+    """The offset that RocketMQ reads from a name that no store gives a file.
+
+    Any number will do there, and its files are in the order of their names.
+
+    Source: DefaultMappedFile#init, ``Long.parseLong``, MappedFileQueue#doLoad.
+    """
+    if len(name) == NAME_DIGITS or not (name.isascii() and name.isdecimal()):
+        return None
+    if len(name) > _NAME_MAX:
+        return None
+    base = int(name)
+    return base if base <= _BASE_MAX else None
 
 
 def _is_number(name: str, digits: int) -> bool:

@@ -19,7 +19,7 @@ from crashmq.models.files.broker_json import read_table
 from crashmq.models.files.delays import DELAYS_PATH
 from crashmq.models.files.lazy import lazy
 from crashmq.models.files.log import LogImage, QueueKey
-from crashmq.models.files.record import Bytes, Record
+from crashmq.models.files.record import Bytes, Record, as_listed
 from crashmq.models.files.store_image import ROCKSDB_PATH, StoreImage
 
 TOPICS_PATH = "config/topics.json"
@@ -88,6 +88,7 @@ def presumed(image: StoreImage, folders: Collection[str]) -> Presumption:
         listed_from = dict.fromkeys(log.indexed_records, log.max_phy_offset)
         notes.append("consumequeue: RocksDB keeps the queues, and they are not judged.")
     gone: list[str] = []
+    moved = _listed_elsewhere(image)
     for key, records in log.indexed_records.items():
         # A topic's name that was damaged seldom stands where a queue begins.
         begins = log.min_phy_offset > 0 or records[0].queue_offset == 0
@@ -96,6 +97,7 @@ def presumed(image: StoreImage, folders: Collection[str]) -> Presumption:
         elif (
             begins
             and key[0] not in folders
+            and key[0] not in moved
             and may_be_deleted(key[0], folders, topics, image.files)
         ):
             listed_from[key] = log.max_phy_offset
@@ -192,7 +194,27 @@ def may_be_deleted(
         path.startswith("config/") and not path.startswith(_OF_STORE) for path in files
     )
     is_left = any(path.startswith(of_topic) for path in files)
+    is_left = is_left or _is_kept_as_file(topic, files)
     return bool(folders) and not (is_kept or is_of_broker or is_left)
+
+
+def _is_kept_as_file(topic: str, files: Mapping[str, Bytes]) -> bool:
+    """Whether a file beside the queues has the topic's name: somebody packed it."""
+    start = f"consumequeue/{topic}"
+    return any(
+        path == start or (path.startswith(f"{start}.") and path.count("/") == 1)
+        for path in files
+    )
+
+
+def _listed_elsewhere(image: StoreImage) -> frozenset[str]:
+    """Topics to whose records another folder's first units lead: it was renamed."""
+    found = set[str]()
+    for queue, live in image.suspect_queues:
+        record = image.commit_log.record_at.get(live[0].phy_offset)
+        if record is not None and record.size == live[0].size:
+            found.add(as_listed(record, queue.topic).topic)
+    return frozenset(found)
 
 
 def _revived_from(

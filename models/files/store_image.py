@@ -12,7 +12,13 @@ thousands of times a second, where one numpy call costs as much as five records.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import (
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Mapping,
+)
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import is_
@@ -44,8 +50,10 @@ from crashmq.models.files.log import (
     QueueKey,
     common_size,
     read_log,
+    with_misnamed,
 )
 from crashmq.models.files.offsets import OffsetRows, whole_offsets
+from crashmq.models.files.places import base_of
 from crashmq.models.files.queue import (
     UNIT_SIZE,
     QueueFile,
@@ -304,7 +312,7 @@ def read_store(
     old_log = previous.commit_log if previous else None
     checkpoint = _checkpoint(files, previous)
     log = read_log(
-        {base: (path, files[path]) for base, path in layout.log},
+        _with_data(files, layout.log, layout.odd_log),
         layout.odd_log,
         old_log,
         _deleted(files),
@@ -314,13 +322,9 @@ def read_store(
         left_out=left_out,
     )
     queues = [
-        read_queue(
-            *key,
-            {base: (path, files[path]) for base, path in paths},
-            known.get(key),
-            left_out.units.get(key, NO_SKIPS),
-        )
+        read_queue(*key, of_queue, known.get(key), left_out.units.get(key, NO_SKIPS))
         for key, paths in layout.queues
+        if (of_queue := _with_data(files, paths, _of_queue(key, layout.odd_queue)))
     ]
     image = StoreImage(
         files=files,
@@ -338,6 +342,19 @@ def read_store(
             if name in kept:
                 image.__dict__[name] = kept[name]
     return image
+
+
+def _with_data(
+    files: Mapping[str, Bytes], named: Iterable[tuple[int, str]], odd: Collection[str]
+) -> dict[int, tuple[str, Bytes]]:
+    """Files by base, with those that RocketMQ reads though their names are odd."""
+    found = {base: (path, files[path]) for base, path in named}
+    return with_misnamed(found, {path: files[path] for path in odd}) if odd else found
+
+
+def _of_queue(key: QueueKey, odd: Iterable[str]) -> tuple[str, ...]:
+    start = f"consumequeue/{key[0]}/{key[1]}/"
+    return tuple([path for path in odd if path.startswith(start)])
 
 
 def _ours(checkpoint: CheckpointImage) -> range:
@@ -419,6 +436,9 @@ def _layout(paths: tuple[str, ...]) -> _Layout:
             queues.setdefault(key, []).append((place.base, path))
         elif place.kind in others:
             others[place.kind].append(path)
+    for path in others["odd_queue"]:
+        _, topic, queue_id, _ = path.split("/")
+        queues.setdefault((topic, int(queue_id)), [])
     return _Layout(
         tuple(log),
         tuple((key, tuple(queues[key])) for key in sorted(queues)),
@@ -440,7 +460,7 @@ def place_of(path: str) -> StorePlace:
     if top == "commitlog":
         if len(parts) != 2:
             return StorePlace("foreign")  # RocketMQ passes over directories
-        base = _base_of(parts[1])
+        base = base_of(parts[1])
         return StorePlace("odd_log") if base is None else StorePlace("log", base)
     if top == "consumequeue":
         return _queue_place(parts)
@@ -456,15 +476,7 @@ def _queue_place(parts: list[str]) -> StorePlace:
         return StorePlace("foreign")
     if len(parts[2]) > 10 or str(int(parts[2])) != parts[2]:
         return StorePlace("foreign")
-    base = _base_of(parts[3])
+    base = base_of(parts[3])
     if base is None:
         return StorePlace("odd_queue")
     return StorePlace("queue", base, parts[1], int(parts[2]))
-
-
-def _base_of(name: str) -> int | None:
-    """The offset in a file's name; None if the name is not an offset."""
-    if len(name) != 20 or not (name.isascii() and name.isdecimal()):
-        return None
-    base = int(name)
-    return base if base < 1 << 63 else None

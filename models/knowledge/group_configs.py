@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from crashmq.models.history import (
     FileDamaged,
@@ -49,11 +49,15 @@ class GroupConfigs(Forked):
             known.
     """
 
+    SEES: ClassVar = frozenset(
+        {ProgressAsked, ProgressAnswered, LifeEnded, FileDamaged, FilePlanted}
+    )
+
     of: dict[str, frozenset[GroupConfig]] = field(default_factory=dict)
     others_are_default: bool = True
 
     def saw(self, event: Happening, step: Step, promises: Promises) -> None:
-        """Record an event of a step."""
+        """Record an event of a step that is of a kind in ``SEES``."""
         match event:
             case ProgressAsked(ConfigureGroup(group) as op):
                 told = GroupConfig(op.retry_max_times, op.consume_timeout_minute)

@@ -25,6 +25,7 @@ from crashmq.models.observations import Positions, Put
 from crashmq.models.ops import CrashKind
 from crashmq.models.plain_state import Forked
 from crashmq.models.program import FlushMode
+from crashmq.models.quickly_made import quickly_made
 
 QueueKey = tuple[str, int]
 
@@ -435,6 +436,7 @@ class ReferenceModel(Forked):
         return VisibleQueue(messages, min_offset, max_offset)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class VisibleQueue:
     """A queue as a reader must find it.

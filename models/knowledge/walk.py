@@ -190,7 +190,8 @@ def _walk_puts(at: At, life: Life) -> Generator[Moment, None, InFlight]:
             model.delete(*deletions.pop(0))
         if place >= 0 and (message.batch is None or message.batch.number == 0):
             place = max(place, model.end)
-        is_first = answer.phy_offset >= 0 and answer.queue_offset == 0
+        counts = message.has_place and answer.phy_offset >= 0
+        is_first = counts and answer.queue_offset == 0
         if is_first and _may_be_emptied(step, (message.topic, message.queue_id)):
             model.empty((message.topic, message.queue_id), answer.phy_offset)
         yield _put_over(at, message, answer, place, in_flight)

@@ -47,7 +47,7 @@ from crashmq.models.knowledge.subscriptions import (
     wants_record,
 )
 from crashmq.models.knowledge.walk_locks import saw_locks, saw_returned
-from crashmq.models.knowledge.walk_members import walk_members
+from crashmq.models.knowledge.walk_members import OF_MEMBERS, walk_members
 from crashmq.models.knowledge.walk_topics import saw_topics_needed
 
 NOT_KNOWN = -2
@@ -59,10 +59,22 @@ READ = ("SUCCESS", "PULL_NOT_FOUND", "PULL_RETRY_IMMEDIATELY")
 """The answers to a pull for which the broker has read the queue."""
 
 
+_OF_THEIRS = frozenset(
+    {
+        *(ConsumerBegan, ConsumerEnded, Resubscribed, TimePassed, QueuesHeld),
+        *(LocksAnswered, LocksReturned, OffsetRead, PullSent, PullReceived),
+        *(Consumed, SentBack, OffsetSent),
+    }
+)
+OF_CONSUMERS = _OF_THEIRS | OF_MEMBERS
+"""The kinds of events of which anything comes to be known here."""
+
+
 def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
     """Update what is known by a consumer's events; yield moments for the judge."""
     known = at.known.consumption
-    yield from walk_members(at, event, at_ms)
+    if type(event) in OF_MEMBERS:
+        yield from walk_members(at, event, at_ms)
     match event:
         case ConsumerBegan(op):
             known.began(op)

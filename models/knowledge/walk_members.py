@@ -16,6 +16,9 @@ from crashmq.models.knowledge.moments_of_consumers import MembersTold
 from crashmq.models.limits import CLIENT_SILENT_MS
 from crashmq.models.ops import TurnConsumer, all_parts
 
+OF_MEMBERS = frozenset({HeartbeatTaken, RoundDone, ConsumerEnded, MembersAnswered})
+"""The kinds of events of which anything comes to be known here."""
+
 
 def _has_another_turn(at: At, client: str) -> bool:
     """Whether a client did something as it ended, and a heartbeat may have come last.

@@ -47,7 +47,7 @@ from crashmq.models.knowledge.moments import (
 )
 from crashmq.models.knowledge.moments_of_pulls import OffsetBehindPull
 from crashmq.models.knowledge.progress import NO_OFFSET, Ends, Recovered
-from crashmq.models.knowledge.walk_consumers import walk_consumers
+from crashmq.models.knowledge.walk_consumers import OF_CONSUMERS, walk_consumers
 from crashmq.models.knowledge.walk_waiting import saw_work
 from crashmq.models.observations import (
     CODES_OF_READS,
@@ -80,6 +80,16 @@ from crashmq.models.ops import (
 TABLES_SIZE_MAX = 16 * 1024
 """The tables of a broker are smaller than so many bytes, in any program."""
 
+_OF_PROGRESS = frozenset(
+    {
+        *(ProgressAsked, ProgressAnswered, DeletionAsked, DeletionEnded),
+        *(BrokerPullAsked, BrokerPullHeld, BrokerPullAnswered),
+        *(RoundsEnded, StopEnded, LifeEnded, FileDamaged, FilePlanted),
+        *(StartBegan, OffsetsLoaded),
+    }
+)
+_OF_PROGRESS_OR_CONSUMERS = _OF_PROGRESS | OF_CONSUMERS
+
 
 def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
     """Lead what is known of progress through a step; stop at each moment.
@@ -92,13 +102,17 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
     recovered: list[Recovered] = []
     before = dict(progress.now)
     told: dict[int, int] = {}
-    worked = not step.fails_calls
     found: Mapping[str, bytes] = {}
     is_loaded = False
     if at.known.promises.reverts:
         progress.is_doubtful = True
     answers = _answers(at)
-    for number, entry in enumerate(step.entries):
+    is_told = not step.kinds.isdisjoint(_OF_PROGRESS_OR_CONSUMERS)
+    for number, entry in enumerate(step.entries if is_told else ()):
+        if type(entry.event) not in _OF_PROGRESS:
+            if type(entry.event) in OF_CONSUMERS:
+                yield from walk_consumers(at, entry.event, entry.at_ms)
+            continue
         match entry.event:
             case ProgressAsked(op):
                 _saw_asked(at, number, op)
@@ -118,13 +132,9 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 assert isinstance(its, DeletionAsked), its
                 _deletion_ended(at, its.op, seen)
             case RoundsEnded(service="persist_consumer_offset", seen=Ran(work)) if work:
-                progress.persisted(before)
-                if step.is_alone and worked:
-                    yield OffsetsPersisted(*at, at.look.files())
+                yield from _persisted(at, before)
             case StopEnded(seen=Stopped()):
-                if worked and _has_room(at):
-                    progress.persisted(before)
-                progress.ended()
+                _stopped(at, before)
             case LifeEnded(crash):
                 _saw_crash(at.known, crash)
                 progress.is_doubtful |= _is_unanswered(step)
@@ -138,14 +148,28 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 before, is_loaded = dict(progress.now), True
                 at.known.consumption.broker_started()
                 progress.members = Members()
-            case other:
-                yield from walk_consumers(at, other, entry.at_ms)
+            case _:
+                pass
     yield from saw_work(at)
     if at.known.promises.reverts and not is_loaded:
         progress.is_doubtful = True
     if not (step.is_alone or step.crash or step.starts or step.is_stopping):
         _settle_single_commits(at, before)
     return recovered
+
+
+def _persisted(at: At, before: dict[OffsetKey, frozenset[int]]) -> Iterator[Moment]:
+    """A round of the persist has written what was committed ``before`` it, or later."""
+    at.known.progress.persisted(before)
+    if at.step.is_alone and not at.step.fails_calls:
+        yield OffsetsPersisted(*at, at.look.files())
+
+
+def _stopped(at: At, before: dict[OffsetKey, frozenset[int]]) -> None:
+    """A stop has written the offsets too, if no call failed and there was room."""
+    if not at.step.fails_calls and _has_room(at):
+        at.known.progress.persisted(before)
+    at.known.progress.ended()
 
 
 def _settle_single_commits(at: At, before: Mapping[OffsetKey, frozenset[int]]) -> None:
@@ -173,6 +197,8 @@ def _settle_single_commits(at: At, before: Mapping[OffsetKey, frozenset[int]]) -
 def _answers(at: At) -> dict[int, tuple[ProgressOp, Observation]]:
     """The answer to each request of a step, by the number of the event that asked."""
     found: dict[int, tuple[ProgressOp, Observation]] = {}
+    if ProgressAnswered not in at.step.kinds:
+        return found
     for entry in at.step.entries:
         if isinstance(entry.event, ProgressAnswered):
             before_it = at.step.entries[entry.event.asked].event

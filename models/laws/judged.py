@@ -11,8 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from crashmq.models.files.store_image import StoreImage
+from crashmq.models.quickly_made import quickly_made
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Judged:
     """An image to be judged, with what is known about its origin.

@@ -428,6 +428,57 @@ def ours_nul(work: Work) -> None:
     odd_properties_killed(work)
 
 
+def everything(work: Work) -> None:
+    """All kinds of messages among each other, in two lives, and a topic deleted."""
+    with work.life() as broker:
+        for number in range(0, 60, 12):
+            _all_kinds(work, number)
+        broker.tell("drain")
+        broker.tell("forget", topic="payments")
+        broker.tell("sleep", ms=1_000)
+    with work.life():
+        for number in range(60, 96, 12):
+            _all_kinds(work, number)
+
+
+def everything_killed(work: Work) -> None:
+    with work.life():
+        for number in range(0, 36, 12):
+            _all_kinds(work, number)
+    with work.life("kill"):
+        for number in range(36, 96, 12):
+            _all_kinds(work, number)
+
+
+def _all_kinds(work: Work, number: int) -> None:
+    flags = (PREPARED, COMMIT, ROLLBACK)
+    several = [inner_message(body_of(number + n, 200), ODD_INNER[n]) for n in range(3)]
+    names = ("%LMQ%a", "%LMQ%a,%LMQ%温度", "%LMQ%home%kitchen")
+    named = {"INNER_MULTI_DISPATCH": names[number // 12 % 3], "KEYS": f"L{number}"}
+    half = {"TRAN_MSG": "true", "REAL_TOPIC": "orders", "REAL_QID": "1", "PGROUP": "g"}
+    work.mixed(number, 2, born_host="2001:db8::1")
+    work.put("orders", 0, body_of(number, 200), named)
+    work.put_batch("orders", 3, several)
+    work.delay("orders", 2, body_of(number, 200), 16 + number // 12 % 3)
+    work.put("RMQ_SYS_TRANS_HALF_TOPIC", 0, body_of(number, 200), half)
+    for flag in flags:
+        work.put("orders", 2, body_of(number, 200), {"KEYS": "t"}, sys_flag=flag)
+    work.put("%RETRY%group one", 0, b"again %d" % number, {"RETRY_TOPIC": "orders"})
+    work.put("t" * 120, 0, body_of(number, 300), {"买家": "a", "user": "line\nbreak"})
+    work.mixed(number + 2, 10, LARGE, store_host="2001:db8::2")
+
+
+def downgraded(work: Work) -> None:
+    """The version before wrote on what this one left, and this one goes on."""
+    before = VERSIONS[VERSIONS.index(work.version) - 1]
+    with work.life():
+        work.mixed(0, 40)
+    with work.life(version=before):
+        work.mixed(40, 40)
+    with work.life("kill"):
+        work.mixed(80, 20)
+
+
 _ELSEWHERE = replace(
     with_settings(storePathCommitLog="{beside}/elsewhere/commitlog"),
     beside=("elsewhere",),
@@ -468,6 +519,7 @@ _LONGER = with_settings(mappedFileSizeConsumeQueue="2000")
 _TIMERS = with_settings(timerWheelEnable="true", mappedFileSizeTimerLog="52000")
 
 FIRST, MIDDLE, NEWEST = "4.9.8", "5.3.0", "5.5.1"
+EVERY_LATER = (FIRST, "5.3.3", NEWEST)
 THREE = (FIRST, MIDDLE, NEWEST)
 
 FEATURES = (
@@ -477,6 +529,13 @@ FEATURES = (
     Feature("one-killed", one_killed, committed=THREE),
     Feature("four-lives", four_lives, committed=THREE),
     Feature("upgraded", upgraded, versions=SINCE_5, committed=(MIDDLE, NEWEST)),
+    Feature("downgraded", downgraded, versions=SINCE_5, committed=("5.3.3", NEWEST)),
+    Feature("everything", everything, _LIGHT, committed=EVERY_LATER, loses=True),
+    Feature(
+        *("everything-killed", everything_killed, _LIGHT),
+        committed=("5.1.4",),
+        loses=True,
+    ),
     Feature("batch", batches, committed=(FIRST, MIDDLE, "5.3.3")),
     Feature("odd-batch", odd_batches, committed=(FIRST, MIDDLE)),
     Feature("transactions", transactions, committed=(MIDDLE, "5.1.4"), loses=True),

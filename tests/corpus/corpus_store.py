@@ -83,6 +83,7 @@ class Real:
             int(path.name): path.read_bytes()
             for folder in _LOG_FOLDERS
             for path in sorted((self.home / folder).glob("[0-9]" * 20))
+            if path.is_file()
         }
 
 

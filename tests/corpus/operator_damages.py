@@ -23,7 +23,8 @@ Damage: TypeAlias = Callable[[Path], None]
 
 
 def log_paths(root: Path) -> list[Path]:
-    return sorted(root.glob("commitlog/" + "[0-9]" * 20))
+    found = sorted(root.glob("commitlog/" + "[0-9]" * 20))
+    return [path for path in found if path.is_file()]
 
 
 def written_paths(root: Path) -> list[Path]:
@@ -207,7 +208,9 @@ class Truth(NamedTuple):
 def truth_of(real: Real, damaged: Path) -> Truth:
     """What is left of what the manifest has, by the bytes alone."""
     size = int(real.settings.store["mappedFileSizeCommitLog"])
-    now = {int(path.name): path.read_bytes() for path in log_paths(damaged)}
+    misnamed = [p for p in damaged.glob("commitlog/*") if p.name.isdecimal()]
+    every = sorted({*misnamed, *log_paths(damaged)}, key=lambda path: len(path.name))
+    now = {int(p.name): p.read_bytes() for p in every if p.is_file()}
     before = real.log_files()
     truth = Truth({}, {}, ended=not (damaged / "abort").exists())
     for topic, queue_id, message in real.served:

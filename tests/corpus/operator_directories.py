@@ -36,6 +36,7 @@ class Directory(NamedTuple):
         does: what a start of our engine without ``adopt`` does.
         anew: folders whose files our engine may make again; what it serves is judged.
         is_alone: all that belongs to it lies below its root.
+        is_told: what is damaged can be told; else it looks as if it had expired.
     """
 
     make: Make
@@ -45,6 +46,7 @@ class Directory(NamedTuple):
     does: Does = "serves"
     anew: tuple[str, ...] = ()
     is_alone: bool = True
+    is_told: bool = True
 
 
 def put(path: Path, data: bytes = b"x") -> None:
@@ -327,9 +329,9 @@ def untouched(root: Path) -> None:
     assert root.is_dir()
 
 
-LINKED = "DAMAGED: 0 messages unreadable, 125 whole"
 OTHERS_NAME = "a file has the name of no log file"
 CHECKPOINT = "the checkpoint is damaged"
+TAIL_OR_CHECKPOINT = "the log's tail is gone, or the checkpoint is of another store"
 DAMAGED = "DAMAGED: 0 messages unreadable, "
 DIRECTORIES: tuple[Directory, ...] = (
     Directory(backups_of_an_editor),
@@ -357,8 +359,7 @@ DIRECTORIES: tuple[Directory, ...] = (
     Directory(queues_on_another_disk, says="FOREIGN LAYOUT", is_alone=False),
     Directory(
         an_archived_log_file,
-        says=LINKED,
-        cause="records of the log are damaged",
+        says="FOREIGN LAYOUT",
         is_alone=False,
     ),
     Directory(
@@ -391,7 +392,7 @@ DIRECTORIES: tuple[Directory, ...] = (
     Directory(
         a_copy_that_goes_on,
         says="DAMAGED: 11 messages unreadable, 149 whole",
-        cause="records of the log are damaged",
+        cause=TAIL_OR_CHECKPOINT,
         does="refuses",
     ),
     Directory(index_files_kept_beside),
@@ -400,7 +401,7 @@ DIRECTORIES: tuple[Directory, ...] = (
     Directory(
         queues_newer_than_the_log,
         says="DAMAGED: 11 messages unreadable, 149 whole",
-        cause="records of the log are damaged",
+        cause=TAIL_OR_CHECKPOINT,
         does="refuses",
     ),
     Directory(
@@ -418,7 +419,7 @@ DIRECTORIES: tuple[Directory, ...] = (
     Directory(
         checkpoint_of_another,
         says=DAMAGED,
-        cause="records of the log are damaged",
+        cause=TAIL_OR_CHECKPOINT,
     ),
     Directory(
         log_files_of_another_behind,

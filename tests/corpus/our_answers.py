@@ -105,7 +105,8 @@ def _index_files_that_may_go(real: Real) -> set[str]:
     if real.feature.is_damaged:
         return set(files)
     # Entry 0 is never used, so the header counts from 1.
-    return {name for name, data in files.items() if _COUNT.unpack_from(data, 36)[0] < 2}
+    whole = {name: data.ljust(40, b"\0") for name, data in files.items()}
+    return {name for name, data in whole.items() if _COUNT.unpack_from(data, 36)[0] < 2}
 
 
 def newest_ms(real: Real) -> int:

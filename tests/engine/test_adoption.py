@@ -278,13 +278,16 @@ def test_a_folder_that_is_gone_is_a_deletion_if_no_broker_has_lost_its_list(
     assert store.shutdown()
 
 
+@pytest.mark.parametrize("ends", ["clean", "killed"])
 def test_a_topic_that_was_deleted_and_made_again_begins_anew(
-    store: StoreBuilder,
+    store: StoreBuilder, ends: str
 ) -> None:
     at_rest(store.put(6, topic="T1"), 4)
     store.restart().live.delete_topics(["T1"])
     at_rest(store, 5, topic="T1")
     as_of_rocketmq(store.remove("deletedTopics"))
+    if ends == "killed":
+        store.disk.replace_file("abort", b"")
 
     for _ in range(2):
         assert store.restart().reput().served("T1") == list(range(10, 15))
@@ -502,3 +505,23 @@ def test_a_healthy_golden_store_loses_nothing(golden_store: GoldenStore) -> None
     assert {path for path in before if after.get(path) != before[path]} == {
         "checkpoint"
     }
+
+
+def test_a_log_file_whose_name_lacks_a_digit_is_refused(store: StoreBuilder) -> None:
+    """RocketMQ reads it; this store would take its messages for expired or lost."""
+    as_of_rocketmq(at_rest(store, 12))
+    files = store.disk.files()
+    name = f"commitlog/{0:020d}"
+    store.disk.replace_file(f"commitlog/{0:019d}", files[name])
+    store.remove(name)
+
+    assert "not its 20 digits" in refused(store)
+
+
+def test_a_file_in_place_of_a_queue_is_refused(store: StoreBuilder) -> None:
+    as_of_rocketmq(at_rest(store, 12))
+    store.remove(queue_file())
+    store.disk.live_mount.remove_dir("consumequeue/T0/0")
+    store.disk.replace_file("consumequeue/T0/0", b"moved")
+
+    assert "a file stands where a folder" in refused(store)

@@ -59,6 +59,14 @@ def is_file_name(name: str) -> bool:
     return name.isascii() and name.isdigit() and file_name(int(name)) == name
 
 
+def is_number(name: str) -> bool:
+    """Whether RocketMQ reads a name as an offset, though no store gives a file that.
+
+    Source: DefaultMappedFile#init, ``Long.parseLong``.
+    """
+    return name.isascii() and name.isdigit() and not is_file_name(name)
+
+
 def _are_zeros(data: bytes, size: int) -> bool:
     return data == bytes(size)
 

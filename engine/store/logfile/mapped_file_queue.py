@@ -12,7 +12,12 @@ from collections.abc import Callable
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.probe import probe
 from crashmq.engine.store.errors import Place, StoreCorrupted
-from crashmq.engine.store.logfile.mapped_file import MappedFile, file_name, is_file_name
+from crashmq.engine.store.logfile.mapped_file import (
+    MappedFile,
+    file_name,
+    is_file_name,
+    is_number,
+)
 from crashmq.engine.store.logfile.transient_store_pool import TransientStorePool
 
 FOREIGN = probe(
@@ -117,6 +122,7 @@ class MappedFileQueue:
         self.path = path
         self.file_size = file_size
         self.files: list[MappedFile] = []
+        self.misnamed: list[str] = []
         self._make = make or self._make_plain
         self._buffered: list[MappedFile] = []
         self.flushed_where = 0
@@ -151,6 +157,8 @@ class MappedFileQueue:
             path = f"{self.path}/{name}"
             if not is_file_name(name) or self._disk.is_dir(path):
                 FOREIGN.hit()
+                if is_number(name) and not self._disk.is_dir(path):
+                    self.misnamed.append(path)
                 continue
             self._load_file(path, int(name))
         if self.first_gap() is not None:

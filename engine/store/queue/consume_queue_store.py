@@ -159,6 +159,11 @@ class ConsumeQueueStore:
         queues = [queue for _, queue in sorted(self._queues.items())]
         return [file for queue in queues for file in queue.mapped_files.files]
 
+    def misnamed(self) -> list[str]:
+        """Paths in queues' folders that are numbers, and no names of queue files."""
+        queues = [queue for _, queue in sorted(self._queues.items())]
+        return [path for queue in queues for path in queue.mapped_files.misnamed]
+
     def count_losses(
         self, losses: Losses, to_come: UnitsToCome, scan: LogScan, *, crashed: bool
     ) -> None:
