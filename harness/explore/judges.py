@@ -21,7 +21,7 @@ class Judges:
         self._newest: dict[Hashable, tuple[list[object], int]] = {}
 
     def number(self, judge: Judge, place: Hashable) -> int:
-        """A number for what a judge knows: equal for two judges with the same knowledge.
+        """A number for what a judge knows, equal for judges that know the same.
 
         Args:
             judge: the judge; its present knowledge decides.
