@@ -792,8 +792,6 @@ class Step:
         is_stopping: a stop began, whether it came to its end or not.
         stalled_ms: how long activities stood still.
         longest_wait_ms: of a put that was answered without the sync it waited for.
-        kinds: the kinds of events there were, so that a walk sees at once whether any
-            is of its concern.
     """
 
     __slots__ = (
@@ -812,7 +810,6 @@ class Step:
         "is_stopping",
         "is_together",
         "is_unreadable",
-        "kinds",
         "late_actions",
         "log_end",
         "longest_wait_ms",
@@ -869,9 +866,7 @@ class Step:
         self.world = _NO_WORLD
         self.first_mtime_ms = self.stalled_ms = 0
         self.stop_took_ms = self.late_actions = self.longest_wait_ms = 0
-        self.kinds: set[type[Happening]] = set()
         for number, (_, _, event) in enumerate(entries):
-            self.kinds.add(type(event))
             take = _TAKE[type(event)]
             if take is not None:
                 take(self, number, event)
@@ -923,6 +918,11 @@ class Step:
                 for entry in self.entries
             ]
         )
+
+    @property
+    def kinds(self) -> set[type[Happening]]:
+        """The kinds of its events; so a walk sees whether any is of its concern."""
+        return {type(event) for _, _, event in self.entries}
 
     @property
     def pulls_answered(self) -> list[BrokerPullAnswered]:

@@ -6,6 +6,7 @@ And RocketMQ itself, where there is a JVM.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,9 @@ from java_programs import OneJvm, built, java_on, ran
 from unpacking import unpacked
 
 GOLDEN = Path(__file__).parent / "golden"
+
+# Hundreds of commands are started, and each would compile all of ours again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 GoldenStore: TypeAlias = Callable[[str], tuple[Path, list[dict[str, Any]]]]
 GoldenWriter: TypeAlias = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -16,6 +16,7 @@ from crashmq.models.history import (
     BrokerPullHeld,
     DeletionAsked,
     DeletionEnded,
+    Entry,
     FileDamaged,
     FilePlanted,
     Happening,
@@ -107,13 +108,10 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
     if at.known.promises.reverts:
         progress.is_doubtful = True
     answers = _answers(at)
-    is_told = not step.kinds.isdisjoint(_OF_PROGRESS_OR_CONSUMERS)
-    for number, entry in enumerate(step.entries if is_told else ()):
-        if type(entry.event) not in _OF_PROGRESS:
-            if type(entry.event) in OF_CONSUMERS:
-                yield from walk_consumers(at, entry.event, entry.at_ms)
-            continue
+    for number, entry in _told_of_progress(step):
         match entry.event:
+            case other if type(other) in OF_CONSUMERS:
+                yield from walk_consumers(at, other, entry.at_ms)
             case ProgressAsked(op):
                 _saw_asked(at, number, op)
             case ProgressAnswered(asked, _):
@@ -148,14 +146,20 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 before, is_loaded = dict(progress.now), True
                 at.known.consumption.broker_started()
                 progress.members = Members()
-            case _:
-                pass
     yield from saw_work(at)
     if at.known.promises.reverts and not is_loaded:
         progress.is_doubtful = True
     if not (step.is_alone or step.crash or step.starts or step.is_stopping):
         _settle_single_commits(at, before)
     return recovered
+
+
+def _told_of_progress(step: Step) -> list[tuple[int, Entry]]:
+    """The events of a step that the walk looks at; of most steps none."""
+    if step.kinds.isdisjoint(_OF_PROGRESS_OR_CONSUMERS):
+        return []
+    numbered = enumerate(step.entries)
+    return [one for one in numbered if type(one[1].event) in _OF_PROGRESS_OR_CONSUMERS]
 
 
 def _persisted(at: At, before: dict[OffsetKey, frozenset[int]]) -> Iterator[Moment]:

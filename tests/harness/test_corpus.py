@@ -89,12 +89,14 @@ def test_gathering_keeps_programs_that_reach_what_they_are_kept_for(
 
 @pytest.mark.slow
 def test_what_a_run_saw_is_left_out_if_it_is_seen_no_more(seen: list[Seen]) -> None:
+    few = seen[:12]
     program = seen[0].program
     stale = replace(seen[0], reached=frozenset({"made.up"}))
 
-    entries = gather([*seen, stale])
+    entries = gather([*few, stale])
 
-    assert entries == gather([*seen, replace(stale, reached=frozenset())])
+    assert entries
+    assert entries == gather([*few, replace(stale, reached=frozenset())])
     assert stale.program == program
 
 
