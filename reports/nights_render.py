@@ -103,7 +103,7 @@ def render_nights(
 
 
 def panels_of(nights: Nights) -> list[Panel]:
-    """What is drawn by night."""
+    """The charts of a page that compares nights, one value per night each."""
     each = nights.nights
     found = nights.discovery
     drawn: dict[str, list[float | None]] = {

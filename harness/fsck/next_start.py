@@ -133,7 +133,7 @@ def _refusals_of_ours(image: StoreImage) -> Iterator[str]:
 
 
 def cut_by_rocketmq(image: StoreImage, release: Release) -> LogStop:
-    """Where it would find the log's end."""
+    """The phy_offset at which a start of RocketMQ would find the log's end."""
     log = image.commit_log
     if (by_name := _as_named(image)) != log.files:
         return _end_by_name(by_name, image.commit_log.file_size, crashed=image.abort)

@@ -34,7 +34,7 @@ class Interrupts:
     """The interrupts of one command.
 
     Invariants:
-        what is wanted was seen
+        an interrupt that is still to be handled was recorded as seen
     """
 
     def __init__(self) -> None:

@@ -90,7 +90,7 @@ class QueueImage(NamedTuple):
         return after.queue_offset == self.skips.get(number, number)
 
     def count(self, units: Sequence[Unit]) -> int:
-        """How many units these are, with those left out between."""
+        """The number of units, those included that a survey has left out in between."""
         if not self.skips:
             return len(units)
         between = (

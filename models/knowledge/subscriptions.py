@@ -139,7 +139,7 @@ class Subscriptions(Forked):
         )
 
     def asked_by(self, client: str, topic: str) -> Asked | None:
-        """What a client asks for of a topic now; None: unknown."""
+        """A client's present subscription to a topic; None: unknown."""
         if topic.startswith(RETRY_PREFIX):
             return EVERYTHING
         told = self.by_client.get(client)
