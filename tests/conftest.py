@@ -25,6 +25,20 @@ GoldenStore: TypeAlias = Callable[[str], tuple[Path, list[dict[str, Any]]]]
 GoldenWriter: TypeAlias = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest first, so that all workers come to their end together.
+
+    A group is one worker's, however long it takes; then what is slow, then the rest.
+    """
+
+    def rank(item: pytest.Item) -> int:
+        if item.get_closest_marker("xdist_group"):
+            return 0
+        return 1 if item.get_closest_marker("slow") else 2
+
+    items.sort(key=rank)
+
+
 @pytest.fixture
 def golden_store(tmp_path: Path) -> GoldenStore:
     """Unpacks ``rocketmq-5.3.0-<name>``: the store's root, and its manifest's rows."""

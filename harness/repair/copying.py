@@ -126,12 +126,17 @@ def sync_tree(root: Path) -> None:
     """Make every file and directory below survive a power loss."""
     for folder, _, names in os.walk(root):
         for name in names:
-            handle = os.open(Path(folder) / name, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+            sync_file(Path(folder) / name)
         sync_folder(Path(folder))
+
+
+def sync_file(path: Path) -> None:
+    """Make a file's bytes and length survive a power loss."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def sync_folder(folder: Path) -> None:
