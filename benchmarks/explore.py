@@ -45,12 +45,12 @@ def baseline(given: list[Job]) -> float:
     """States a second when each is a program run on its own."""
     programs: list[Program] = []
     for job in given:
-        views = StateKeys()
-        for moment in record(job.program, job.scenario).moments[::5]:
-            spread = CrashStates(moment.disk, views)
-            for state in islice(spread.some(0, 8, 0), 2, 3):
-                crash = Crash("power_loss", spread.survivors(state.vector))
-                programs.append(moment.program(crash))
+        state_keys = StateKeys()
+        for crash_point in record(job.program, job.scenario).crash_points[::5]:
+            crash_states = CrashStates(crash_point.disk, state_keys)
+            for state in islice(crash_states.some(0, 8, 0), 2, 3):
+                crash = Crash("power_loss", crash_states.survivors(state.vector))
+                programs.append(crash_point.program(crash))
     programs = programs[:: max(1, len(programs) // BASELINE_STATES)]
     began = time.process_time()
     for program in programs:
@@ -72,21 +72,21 @@ def run_plainly(program: Program, scenario: str) -> None:
 
 
 def price_of_recording(given: list[Job]) -> tuple[float, float, int]:
-    """Seconds that histories take without and with a recorder, and their moments."""
+    """Seconds without and with a recorder, and the crash points recorded."""
     plain: list[float] = []
     kept: list[float] = []
-    moments = 0
+    crash_points = 0
     for _ in range(REPEATS):
         began = time.process_time()
         for job in given:
             run_plainly(job.program, job.scenario)
         plain.append(time.process_time() - began)
         began = time.process_time()
-        moments = 0
+        crash_points = 0
         for job in given:
-            moments += len(record(job.program, job.scenario).moments)
+            crash_points += len(record(job.program, job.scenario).crash_points)
         kept.append(time.process_time() - began)
-    return min(plain), min(kept), moments
+    return min(plain), min(kept), crash_points
 
 
 def show(title: str, counts: Certificate) -> None:
@@ -122,10 +122,10 @@ def main() -> None:
         show(f"{histories} histories, depth {depth}", counts)
     rate = baseline(given)
     print(f"baseline: {rate:,.0f} states/s/core, each a program of its own")
-    plain, kept, moments = price_of_recording(given)
+    plain, kept, crash_points = price_of_recording(given)
     print(
         f"recording: a history takes {kept / plain:.2f} of what it takes without, "
-        f"{(kept - plain) / moments * 1e6:,.0f} us a moment; "
+        f"{(kept - plain) / crash_points * 1e6:,.0f} us a crash point; "
         f"{(kept - plain) / exploring:.2%} of the time of exploring"
     )
 

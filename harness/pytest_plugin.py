@@ -227,7 +227,7 @@ def pytest_runtest_makereport(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What passed cases of planted bugs say, and a replay command a saved program."""
+    """Print what passed cases of planted bugs say, and how to replay saved programs."""
     without = {
         report.nodeid: str(value)
         for report in terminalreporter.stats.get("passed", [])

@@ -320,7 +320,7 @@ def _is_null(of: _Part) -> _Part:
 def _equal(left: _Part, right: _Part) -> _Part:
     for side in (left, right):
         if side.is_literal and side.literal is None:
-            _refuse("NULL is compared by IS NULL alone")
+            _refuse("NULL can only be compared with IS NULL")
     is_truth = left.is_literal and left.is_condition
     if is_truth and right.is_literal and not right.is_condition:
         _refuse("a truth value is compared with a number or a text")

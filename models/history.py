@@ -61,11 +61,13 @@ from crashmq.models.ops import (
     StartConsumer,
     all_parts,
 )
+from crashmq.models.quickly_made import quickly_made
 
 MAIN = 0
 """The activity of an op itself; what happens beside it has numbers from 1 on."""
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class OpBegan:
     """An op begins; ``world`` is the clock and the disk's room in front of it."""
@@ -74,6 +76,7 @@ class OpBegan:
     world: World
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class OthersMayAct:
     """Something else may happen while the op runs.
@@ -84,6 +87,7 @@ class OthersMayAct:
     together: bool
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class PutAsked:
     """A message, or the messages of one batch, were passed to the store.
@@ -94,6 +98,7 @@ class PutAsked:
     messages: tuple[MessageToPut, ...]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class PutAnswered:
     """The store answers a put.
@@ -115,6 +120,7 @@ Read: TypeAlias = PullMessage | LookMessage | SearchOffset | QueryMessage | Pull
 Answer: TypeAlias = Pulled | Looked | Searched | Queried | FilteredPull | NotFiltered
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ReadAsked:
     """A caller begins a read while others may act; ``stands`` is where the log is."""
@@ -123,6 +129,7 @@ class ReadAsked:
     stands: Positions
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ReadAnswered:
     """The store answers a pull, a look, a search or a query.
@@ -138,6 +145,7 @@ class ReadAnswered:
     stands: Positions = DOWN
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class DeletionAsked:
     """A topic, or one queue of it, is to be deleted."""
@@ -145,6 +153,7 @@ class DeletionAsked:
     op: DeleteTopic
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class DeletionEnded:
     """A deletion came to its end; ``asked`` is the number of the event that asked."""
@@ -153,6 +162,7 @@ class DeletionEnded:
     seen: Observation
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ProgressAsked:
     """A consumer, or who resets one, asks the broker for something."""
@@ -160,6 +170,7 @@ class ProgressAsked:
     op: ProgressOp
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ProgressAnswered:
     """It got an answer; ``asked`` is the number of the event that asked."""
@@ -168,6 +179,7 @@ class ProgressAnswered:
     seen: Observation
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class BrokerPullAsked:
     """A pull comes to the broker.
@@ -182,6 +194,7 @@ class BrokerPullAsked:
     told: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class BrokerPullHeld:
     """The broker holds a pull; ``kept`` is the offset of its group then, -1: none."""
@@ -191,6 +204,7 @@ class BrokerPullHeld:
     kept: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class BrokerPullAnswered:
     """A pull is answered, be it that an earlier op has asked it.
@@ -204,6 +218,7 @@ class BrokerPullAnswered:
     kept: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ReplicasTold:
     """Replicas have the log up to ``phy_offset``."""
@@ -211,6 +226,7 @@ class ReplicasTold:
     phy_offset: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class OffsetsLoaded:
     """A start came up with these offsets of all groups."""
@@ -227,6 +243,7 @@ class OneQueue(NamedTuple):
     queue_id: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ConsumerBegan:
     """A consumer has started."""
@@ -234,14 +251,16 @@ class ConsumerBegan:
     op: StartConsumer
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ConsumerEnded:
-    """A consumer is no more."""
+    """A consumer no longer exists."""
 
     client: str
     how: ConsumerEnd
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Resubscribed:
     """A consumer begins to subscribe what ``op`` says, or ``is_done`` with that."""
@@ -250,6 +269,7 @@ class Resubscribed:
     is_done: bool
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class QueuesHeld:
     """After an op of its own, a consumer works on these queues, sorted."""
@@ -258,6 +278,7 @@ class QueuesHeld:
     queues: tuple[tuple[str, int], ...]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class OffsetRead:
     """A consumer that is given a queue has read the group's offset; -1: none.
@@ -270,6 +291,7 @@ class OffsetRead:
     kept: int = -2
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class OffsetSent:
     """A consumer has told its group's offset; then ``kept`` is what is known of it.
@@ -282,11 +304,12 @@ class OffsetSent:
     kept: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class PullSent:
-    """A consumer asks for messages from ``queue_offset`` on.
+    """A consumer has sent a pull from ``queue_offset`` on.
 
-    ``commit_offset`` is the group's offset that it tells by the way; -1: none.
+    ``commit_offset`` is the group's offset that the pull carries; -1: none.
     """
 
     queue: OneQueue
@@ -294,6 +317,7 @@ class PullSent:
     commit_offset: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class PullReceived:
     """A pull is answered, at once or later; ``queue_offset`` is what it asked for.
@@ -309,6 +333,7 @@ class PullReceived:
     kept: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Consumed:
     """A consumer was given a message, and said how that went.
@@ -323,6 +348,7 @@ class Consumed:
     tries: int = 0
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class SentBack:
     """A consumer gave back a message that it could not consume; the broker has it."""
@@ -331,6 +357,7 @@ class SentBack:
     record: bytes
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class LocksAnswered:
     """A consumer has asked for the locks of queues: those that it got, and did not."""
@@ -341,6 +368,7 @@ class LocksAnswered:
     refused: tuple[tuple[str, int], ...]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class LocksReturned:
     """A consumer gives the locks of queues back."""
@@ -350,6 +378,7 @@ class LocksReturned:
     queues: tuple[tuple[str, int], ...]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class HeartbeatTaken:
     """A client has told the broker that it lives, as a member of a group."""
@@ -358,6 +387,7 @@ class HeartbeatTaken:
     group: str
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class MembersAnswered:
     """A client has asked who the members of its group are."""
@@ -367,6 +397,7 @@ class MembersAnswered:
     members: tuple[str, ...]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class SubscriptionAsked:
     """A client tells the broker what its group subscribes."""
@@ -374,6 +405,7 @@ class SubscriptionAsked:
     op: FilterOp
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class SubscriptionAnswered:
     """It got an answer; ``asked`` is the number of the event that asked."""
@@ -382,6 +414,7 @@ class SubscriptionAnswered:
     seen: Observation
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class FiltersLoaded:
     """A start came up with these filters: group and topic, expression and version."""
@@ -389,6 +422,7 @@ class FiltersLoaded:
     filters: tuple[tuple[tuple[str, str], tuple[str, int]], ...]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class DelaysLoaded:
     """A start came up with these offsets: of each level the next one to deliver."""
@@ -401,6 +435,7 @@ class StopBegan:
     """The store begins to stop."""
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class StopEnded:
     """A stop came to its end.
@@ -416,6 +451,7 @@ class StopEnded:
     late_actions: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class StartBegan:
     """A start begins on the files ``found``; ``unreadable`` parts cannot be read."""
@@ -424,6 +460,7 @@ class StartBegan:
     unreadable: tuple[Damaged, ...]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class StartEnded:
     """A start came to an end.
@@ -439,6 +476,7 @@ class StartEnded:
     still_held: tuple[str, ...]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class RoundsEnded:
     """Rounds of a service came to their end.
@@ -451,6 +489,7 @@ class RoundsEnded:
     first_mtime_ms: int = 0
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class RoundDone:
     """One round of a service came to its end.
@@ -479,6 +518,7 @@ class RoundDone:
     unsynced: tuple[tuple[str, int], ...] | None = None
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class TakenAway:
     """The store is about to remove or rename a file.
@@ -504,6 +544,7 @@ class TakenAway:
     log: tuple[str, ...]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class FaultSet:
     """From now on calls to the disk meet a fault."""
@@ -511,6 +552,7 @@ class FaultSet:
     fault: DiskFault
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class FaultMet:
     """A call on a path met a fault: it failed, or its page did not reach the medium."""
@@ -519,6 +561,7 @@ class FaultMet:
     path: str
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class FaultsEnded:
     """The disk works again; it does not hold what it was given in ``spoilt``."""
@@ -526,6 +569,7 @@ class FaultsEnded:
     spoilt: tuple[Damaged, ...]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class TimePassed:
     """The clock went on by ``ms`` while an activity stood still.
@@ -537,6 +581,7 @@ class TimePassed:
     in_round: bool = False
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class FileDamaged:
     """Somebody changed a file of the store while it was down."""
@@ -544,6 +589,7 @@ class FileDamaged:
     damaged: Damaged
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class FilePlanted:
     """Somebody put a file of their own into the store's directories."""
@@ -551,6 +597,7 @@ class FilePlanted:
     planted: Planted
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Raised:
     """A call to the store raised."""
@@ -558,6 +605,7 @@ class Raised:
     failed: Failed
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class LifeEnded:
     """The process is killed, or power is lost."""
@@ -565,6 +613,7 @@ class LifeEnded:
     crash: Crash
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class OpEnded:
     """An op came to its end, or to the store's.
@@ -655,7 +704,9 @@ class History:
 
     def append(self, at_ms: int, activity: int, event: Happening) -> int:
         """Note an event; returns its number."""
-        self.entries.append(Entry(at_ms, activity, event))
+        # Made as the tuple that it is: by its name it takes twice as long, and nothing
+        # is made more often.
+        self.entries.append(tuple.__new__(Entry, (at_ms, activity, event)))
         return len(self.entries) - 1
 
 
@@ -732,7 +783,6 @@ class Step:
         rounds: ops of services that came to their end, oldest first.
         turned: single rounds that came to their end, each with its event's number.
         raised: what calls to the store raised.
-        ends_awaited: what callers were told that waited for another's stop.
         faults: the faults that were set.
         met: the calls that met one.
         spoilt: what the medium does not hold as it was told to, though no call failed.
@@ -753,7 +803,6 @@ class Step:
         "damaged",
         "disk_actions",
         "ended",
-        "ends_awaited",
         "entries",
         "faults",
         "first_mtime_ms",
@@ -804,7 +853,6 @@ class Step:
         self.rounds: Sequence[RoundsEnded] = ()
         self.turned: Sequence[tuple[int, RoundDone]] = ()
         self.raised: Sequence[Failed] = ()
-        self.ends_awaited: Sequence[EndAwaited] = ()
         self.faults: Sequence[DiskFault] = ()
         self.met: Sequence[FaultMet] = ()
         self.spoilt: Sequence[Damaged] = ()
@@ -818,9 +866,10 @@ class Step:
         self.world = _NO_WORLD
         self.first_mtime_ms = self.stalled_ms = 0
         self.stop_took_ms = self.late_actions = self.longest_wait_ms = 0
-        for number, entry in enumerate(entries):
-            event = entry.event
-            _TAKE[type(event)](self, number, event)
+        for number, (_, _, event) in enumerate(entries):
+            take = _TAKE[type(event)]
+            if take is not None:
+                take(self, number, event)
 
     @classmethod
     def that_saw(cls, seen: Observation) -> Step:
@@ -871,6 +920,11 @@ class Step:
         )
 
     @property
+    def kinds(self) -> set[type[Happening]]:
+        """The kinds of its events; so a walk sees whether any is of its concern."""
+        return {type(event) for _, _, event in self.entries}
+
+    @property
     def pulls_answered(self) -> list[BrokerPullAnswered]:
         """The answers of the broker that came in the step, whichever op had asked."""
         events = [entry.event for entry in self.entries]
@@ -909,6 +963,14 @@ class Step:
     def stops(self) -> list[Stopped]:
         """All stops in the step that came to their end."""
         return [stop for life in self.lives for stop in life.stops]
+
+    @property
+    def ends_awaited(self) -> list[EndAwaited]:
+        """What callers were told that waited for another's stop."""
+        if StopEnded not in self.kinds:
+            return []
+        ends = [one.event for one in self.entries if isinstance(one.event, StopEnded)]
+        return [end.seen for end in ends if isinstance(end.seen, EndAwaited)]
 
     @property
     def sets_back(self) -> bool:
@@ -990,8 +1052,6 @@ class Step:
         if isinstance(event.seen, Stopped):
             self._life().stops.append(event.seen)
             self.late_actions += event.late_actions
-        elif isinstance(event.seen, EndAwaited):
-            self.ends_awaited = [*self.ends_awaited, event.seen]
 
     def _begin_start(self, number: int, event: StartBegan) -> None:
         del number
@@ -1041,12 +1101,6 @@ def _adds(name: str, part: str = "") -> Callable[[Step, int, Any], None]:
     return add
 
 
-def _pass(step: Step, number: int, event: object) -> None:
-    """Leave it to the walks that read the events themselves."""
-    """Leave it to ``walk_progress`` or ``walk_delays``, which read the events."""
-    del step, number, event
-
-
 def _take_began(step: Step, number: int, event: OpBegan) -> None:
     del number
     step.world = event.world
@@ -1094,47 +1148,48 @@ def _take_time(step: Step, number: int, event: TimePassed) -> None:
     step.stalled_ms += event.ms
 
 
-_TAKE: dict[type[Any], Callable[[Step, int, Any], None]] = {
+# What is None here is left to the walks that read the events themselves.
+_TAKE: dict[type[Any], Callable[[Step, int, Any], None] | None] = {
     OpBegan: _take_began,
     OthersMayAct: Step._others_act,
     PutAsked: Step._begin_put,
     PutAnswered: Step._end_put,
-    ReadAsked: _pass,
+    ReadAsked: None,
     ReadAnswered: _take_read,
     DeletionAsked: _take_deletion,
     DeletionEnded: Step._end_deletion,
-    ProgressAsked: _pass,
-    ProgressAnswered: _pass,
-    BrokerPullAsked: _pass,
-    BrokerPullHeld: _pass,
-    BrokerPullAnswered: _pass,
-    ReplicasTold: _pass,
-    OffsetsLoaded: _pass,
-    ConsumerBegan: _pass,
-    ConsumerEnded: _pass,
-    Resubscribed: _pass,
-    QueuesHeld: _pass,
-    OffsetRead: _pass,
-    OffsetSent: _pass,
-    PullSent: _pass,
-    PullReceived: _pass,
-    Consumed: _pass,
-    SentBack: _pass,
-    LocksAnswered: _pass,
-    LocksReturned: _pass,
-    HeartbeatTaken: _pass,
-    MembersAnswered: _pass,
-    SubscriptionAsked: _pass,
-    SubscriptionAnswered: _pass,
-    FiltersLoaded: _pass,
-    DelaysLoaded: _pass,
+    ProgressAsked: None,
+    ProgressAnswered: None,
+    BrokerPullAsked: None,
+    BrokerPullHeld: None,
+    BrokerPullAnswered: None,
+    ReplicasTold: None,
+    OffsetsLoaded: None,
+    ConsumerBegan: None,
+    ConsumerEnded: None,
+    Resubscribed: None,
+    QueuesHeld: None,
+    OffsetRead: None,
+    OffsetSent: None,
+    PullSent: None,
+    PullReceived: None,
+    Consumed: None,
+    SentBack: None,
+    LocksAnswered: None,
+    LocksReturned: None,
+    HeartbeatTaken: None,
+    MembersAnswered: None,
+    SubscriptionAsked: None,
+    SubscriptionAnswered: None,
+    FiltersLoaded: None,
+    DelaysLoaded: None,
     StopBegan: _take_stop,
     StopEnded: Step._end_stop,
     StartBegan: Step._begin_start,
     StartEnded: Step._end_start,
     RoundsEnded: _take_rounds,
     RoundDone: _take_round,
-    TakenAway: _pass,
+    TakenAway: None,
     FaultSet: _adds("faults", "fault"),
     FaultMet: _adds("met"),
     FaultsEnded: _take_healing,

@@ -15,6 +15,7 @@ from crashmq.models.files.record import (
     is_light_queue,
 )
 from crashmq.models.ops import PutBatch, PutMessage, TransactionType
+from crashmq.models.quickly_made import quickly_made
 
 RECORD_OVERHEAD = 91
 HOST_V6_EXTRA = 12
@@ -56,6 +57,7 @@ class BatchPlace:
     total: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class MessageToPut:
     """A message as a producer hands it over.

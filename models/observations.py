@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from crashmq.models.ops import CrashKind, ExpressionType
+from crashmq.models.quickly_made import quickly_made
 
 PutStatus: TypeAlias = Literal[
     "PUT_OK",
@@ -70,6 +71,7 @@ PULL_STATUSES: Final[dict[str, PullStatus]] = {
 }
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Positions:
     """The log's offsets as the store reports them, in bytes; -1 without a log.
@@ -110,6 +112,7 @@ class World(NamedTuple):
         return -(-self.used * 100 // self.total) if self.total else 0
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Statistics:
     """The store's counts since it started: (topic, messages, bytes), sorted.
@@ -128,6 +131,7 @@ class Skipped:
     reason: str
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Put:
     """The answer to a put.
@@ -150,6 +154,7 @@ class Put:
     flushed_where: int = -1
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Pulled:
     """The answer to a pull: each message as the record's bytes, in queue order."""
@@ -161,6 +166,7 @@ class Pulled:
     messages: tuple[bytes, ...] = ()
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class BrokerPulled:
     """A broker's answer to a pull; the messages as in ``Pulled``."""
@@ -177,6 +183,7 @@ class PullHeld:
     """A broker holds a pull; its answer comes later."""
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Looked:
     """The record that begins at a phy_offset, as bytes, or none."""
@@ -184,6 +191,7 @@ class Looked:
     message: bytes | None
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Searched:
     """The answer to a search by time.
@@ -198,6 +206,7 @@ class Searched:
     earliest: int = -2
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Queried:
     """The answer to a query by key: the records' bytes, oldest first."""
@@ -223,6 +232,7 @@ class LogConfirmed:
     phy_offset: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class OffsetKept:
     """The offset of a group, as the broker answers it; -1: it has none."""
@@ -251,9 +261,10 @@ class QueueTaken:
     offset: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class FilteredPull:
-    """The answer to a pull of a group, and by what expression it was filtered."""
+    """The answer to a group's pull, and the expression that it was filtered by."""
 
     pulled: Pulled
     expression: str
@@ -265,6 +276,7 @@ class NotFiltered:
     """A broker has no filter of what a group's client says that it subscribes."""
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Ran:
     """The work of a service's rounds, in the service's own unit."""
@@ -272,6 +284,7 @@ class Ran:
     work: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ClockMoved:
     """The wall clock after it moved, in milliseconds since the epoch."""
@@ -354,7 +367,7 @@ class HalfMade(NamedTuple):
 
     Attributes:
         names: a power loss could take them though it spares what was made later.
-        rooms: what lies in their new room may be of others, as nobody has synced it.
+        rooms: what lies in their new room may be of others, as no one has synced it.
     """
 
     names: tuple[str, ...] = ()
@@ -585,13 +598,13 @@ ProgressSeen: TypeAlias = (
 def _describe_progress(seen: ProgressSeen) -> str:
     match seen:
         case Committed(offset, accepted):
-            return f"told {offset}" if accepted else f"told {offset}, refused"
+            return f"committed {offset}" if accepted else f"commit of {offset} refused"
         case OffsetKept(offset):
             return f"offset {offset}" if offset >= 0 else "no offset"
         case OffsetReset(offset):
             return f"reset to {offset}" if offset >= 0 else "refused"
         case LowestOffsets(rows):
-            told = ", ".join(f"{offset} on {queue_id}" for queue_id, offset in rows)
-            return told or "none"
+            shown = ", ".join(f"{offset} on {queue_id}" for queue_id, offset in rows)
+            return shown or "none"
         case QueueTaken(offset):
             return f"begins at {offset}"

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, NamedTuple, TypeAlias, assert_never, get_args
 
+from crashmq.models.quickly_made import quickly_made
+
 ServiceName = Literal[
     "reput",
     "flush_commit_log",
@@ -69,33 +71,35 @@ class Capability(Enum):
 
     The core is start, stop, kill, put, pull and the files as bytes. An op that needs
     more is ``Skipped`` where the subject lacks it, and a law that needs more is not
-    asked. Each is a small protocol of ``harness.subjects.subject``; the value says it
-    in words.
+    asked. Each capability is a small protocol of ``harness.subjects.subject``; the
+    value describes it.
     """
 
-    STORES_AS_ROCKETMQ = "its files, records and reasons to refuse are RocketMQ's"
-    TURNS_SERVICES = "its services run only when they are asked to"
-    HAS_CLOCK = "its time moves only when it is asked to"
-    STEPS_IN = "something can happen amid an op, at its n-th disk action"
-    RUNS_SEVERAL = "several ops can be in it at the same time"
-    LOSES_POWER = "what it has not synced can be lost, and it is known what that is"
-    MEETS_FAULTS = "its calls to the disk can be made to fail"
+    STORES_AS_ROCKETMQ = "its files, records and refusals are RocketMQ's"
+    TURNS_SERVICES = "its services run only when the harness runs them"
+    HAS_CLOCK = "its time moves only when the harness moves it"
+    STEPS_IN = "something can happen during an op, at its n-th disk action"
+    RUNS_SEVERAL = "several ops can run in it at the same time"
+    LOSES_POWER = "it can lose unsynced data, and tells which data that is"
+    MEETS_FAULTS = "its disk calls can be made to fail"
     TAKES_DAMAGE = "its files can be changed while it is down"
-    FINDS_STORES = "it begins with a directory that RocketMQ wrote, if it is told to"
-    HAS_ROOM = "others can fill its disk and set the times of its files"
-    PUTS_BATCHES = "it takes several messages by one put"
-    SEARCHES = "it finds messages by their place, time or key"
-    DELETES = "it deletes topics, and expired messages when it is asked to"
-    TRACKS_PROGRESS = "it keeps how far groups of consumers have come"
-    RUNS_CONSUMERS = "consumers of it are started, turned and ended one by one"
-    HOLDS_PULLS = "it answers pulls of a group, at once or when something has come"
-    FILTERS = "it filters the messages of a topic by what a group subscribes"
+    FINDS_STORES = "it can start on a directory that RocketMQ wrote"
+    HAS_ROOM = "foreign files can fill its disk, and its files' times can be set"
+    PUTS_BATCHES = "it takes batches of messages"
+    SEARCHES = "it finds messages by phy_offset, time or key"
+    DELETES = "it deletes topics and, on request, expired messages"
+    TRACKS_PROGRESS = "it stores the offsets of consumer groups"
+    RUNS_CONSUMERS = "it has consumers that the harness starts, runs and stops"
+    HOLDS_PULLS = "it answers a group's pulls, at once or when a message has come"
+    FILTERS = "it filters messages by a group's subscription"
     IS_REPLICATED = "it can be told how far its replicas have its log"
-    DELIVERS_DELAYED = "it lets messages wait, and tells of each that it delivers"
-    TELLS_POSITIONS = "it says where its log stands"
-    TELLS_COUNTS = "it says how many puts it has counted"
-    TELLS_WHAT_IT_HOLDS = "it says what it holds of its directory, also after a stop"
-    TAKES_SNAPSHOTS = "its disk can be copied amid an op, and a store begun on the copy"
+    DELIVERS_DELAYED = "it delays messages, and reports each that it delivers"
+    TELLS_POSITIONS = "it reports its log's positions"
+    TELLS_COUNTS = "it reports how many puts it has counted"
+    TELLS_WHAT_IT_HOLDS = (
+        "it reports the files and locks it holds, also after a shutdown"
+    )
+    TAKES_SNAPSHOTS = "its disk can be copied during an op, and a store started on it"
 
 
 EVERYTHING = frozenset(Capability)
@@ -114,11 +118,12 @@ class KeptUnit(NamedTuple):
 
     Attributes:
         path: of a file when it was created, or of a directory entry.
-        place: number of a sector of the file; ``UNIT_END``: its size; ``UNIT_ENTRY``:
-            where the path leads; ``UNIT_ORDER``, path "": all directory changes;
-            ``UNIT_TAIL``: space of the file that was never synced.
-        version: how many of its changes survive, from the first on; of such space, 1:
-            it holds garbage, 2: what another file had there.
+        place: number of a sector of the file; ``UNIT_END``: its size;
+            ``UNIT_ENTRY``: what the path leads to; ``UNIT_ORDER``, path "": all
+            directory changes; ``UNIT_TAIL``: space of the file that was never
+            synced.
+        version: how many of its changes survive, from the first on; for never
+            synced space, 1: it holds garbage, 2: what another file had there.
     """
 
     path: str
@@ -159,18 +164,18 @@ class DiskFault:
     """The next ``times`` calls of one kind fail with ``errno`` while the op lasts.
 
     Attributes:
-        call: the kind of call; ``remove`` includes renames. Three kinds fail no call:
-            ``evict`` drops clean pages from memory, so that pages which a failed sync
-            left there are read as the medium has them; with ``lose`` and ``misdirect``
-            a sync succeeds, but ``times`` of its pages do not reach the medium, or land
-            in another page's place (rule E6).
-        path: only calls on paths that begin with it; "": on all.
-        after: how many of those succeed first.
-        lasts: fail all from then on, whatever ``times`` says.
+        call: the kind of call; ``remove`` includes renames. Three kinds fail no
+            call: ``evict`` drops clean pages from memory, so that pages which a
+            failed sync left there are read as the medium has them; with ``lose``
+            and ``misdirect`` a sync succeeds, but ``times`` of its pages do not
+            reach the medium, or land in another page's place (rule E6).
+        path: only calls on paths that begin with it fail; "": on all.
+        after: how many such calls succeed first.
+        lasts: all calls from then on fail, whatever ``times`` says.
         written: bytes of a failing write that are done; of a misdirected page, how
             many files further its place is, 0: in the next page of its own file.
-        survivors: of the pages that a failing sync leaves clean, what is on the medium
-            all the same; of each file by itself.
+        survivors: which of the pages that a failing sync leaves clean are on the
+            medium all the same; for each file by itself.
     """
 
     call: FaultCall
@@ -191,12 +196,14 @@ class PutMessage:
     WAIT: the put does not wait for the flush.
 
     Attributes:
-        ipv6: which of the hosts has an address of 16 bytes.
-        transaction: commit and rollback name the newest prepared message of this life.
-        multi_dispatch: names of light queues, joined by commas, that list it as well.
+        ipv6: which of the two hosts has an address of 16 bytes.
+        transaction: commit and rollback refer to the newest prepared message of
+            this run.
+        multi_dispatch: names of light queues, joined by commas, that list it as
+            well.
         delay_level: the DELAY property; 0 for none.
-        sys_flag: bits besides those of transaction and hosts, as compression's.
-        properties: more of them, as ``a=1;b=x``.
+        sys_flag: bits besides those of transaction and hosts, such as compression.
+        properties: further properties, as ``a=1;b=x``.
     """
 
     topic: str
@@ -226,6 +233,7 @@ class PutBatch:
     wait_store_ok: bool = True
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class PullMessage:
     """Read up to ``max_msg_nums`` messages of one queue from ``queue_offset`` on.
@@ -240,6 +248,7 @@ class PullMessage:
     tags: str = "*"
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class LookMessage:
     """Read the one message whose record begins at ``phy_offset`` of the log."""
@@ -247,6 +256,7 @@ class LookMessage:
     phy_offset: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class SearchOffset:
     """Search a queue by store time.
@@ -261,9 +271,10 @@ class SearchOffset:
     boundary: Boundary = "LOWER"
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class QueryMessage:
-    """Read the newest ``max_num`` messages of a topic that have ``key``.
+    """Query the newest ``max_num`` messages of a topic that have ``key``.
 
     Only those stored in [``begin_ms``, ``end_ms``], which count from the beginning of
     the subject's clock.
@@ -276,6 +287,7 @@ class QueryMessage:
     end_ms: int = ALL_TIME_MS
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class RunService:
     """Run one background service for ``times`` rounds."""
@@ -284,6 +296,7 @@ class RunService:
     times: int = 1
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class AdvanceClock:
     """Let ``ms`` milliseconds pass; negative: the wall clock is set back."""
@@ -306,9 +319,9 @@ class DeleteTopic:
 
 @dataclass(frozen=True, slots=True)
 class CommitOffset:
-    """A consumer of a group tells that it is done with all before ``offset``.
+    """A consumer of a group commits: it has consumed everything below ``offset``.
 
-    Its offset store takes note, never of less than it knows, and tells the broker.
+    Its offset store keeps the highest such offset, and sends it to the broker.
     """
 
     group: str
@@ -317,6 +330,7 @@ class CommitOffset:
     offset: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class QueryOffset:
     """Ask the broker for the offset of a group."""
@@ -328,9 +342,9 @@ class QueryOffset:
 
 @dataclass(frozen=True, slots=True)
 class ResetOffset:
-    """Set the offset of a group at the broker; its consumers meet that later.
+    """Reset a group's offset at the broker; its consumers pick the reset up later.
 
-    ``to`` its ``offset``; or its queue's end; or the first message stored at or after
+    ``to``: its ``offset``; its queue's end; or the first message stored at or after
     ``offset`` milliseconds since the run began.
     """
 
@@ -343,7 +357,7 @@ class ResetOffset:
 
 @dataclass(frozen=True, slots=True)
 class TakeQueue:
-    """A consumer of a group is given a queue, meets its reset, and asks where to begin.
+    """A consumer is assigned a queue, picks up a reset, and looks up where to begin.
 
     ``where`` is where a group without an offset begins; with ``timestamp`` that is the
     first message stored at or after ``at_ms`` milliseconds since the run began.
@@ -358,20 +372,20 @@ class TakeQueue:
 
 @dataclass(frozen=True, slots=True)
 class DeleteGroup:
-    """Delete a group of consumers, and how far it and its consumer have come."""
+    """Delete a consumer group with its offsets, and the offsets its consumer knows."""
 
     group: str
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigureGroup:
-    """Tell the broker how a group of consumers is configured, be it known or not.
+    """Create or change the configuration of a consumer group at the broker.
 
     Attributes:
-        group: which.
-        retry_max_times: so often a message of it is tried again, unless its consumers
+        group: the name of the group.
+        retry_max_times: how often a message of it is retried, unless its consumers
             say how often.
-        consume_timeout_minute: so long its listeners may take for a message.
+        consume_timeout_minute: how long its listeners may take for a message.
     """
 
     group: str
@@ -381,9 +395,9 @@ class ConfigureGroup:
 
 @dataclass(frozen=True, slots=True)
 class CloneOffset:
-    """Give group ``target`` the offsets of ``group`` on a topic, if it has any.
+    """Copy the offsets of ``group`` on a topic, if there are any, to group ``target``.
 
-    What its consumer knew before it forgets.
+    The consumer of ``target`` forgets the offsets that it knew.
     """
 
     group: str
@@ -393,7 +407,7 @@ class CloneOffset:
 
 @dataclass(frozen=True, slots=True)
 class QueryLowestOffsets:
-    """Ask for the lowest offset on each queue of a topic, of all groups but one."""
+    """Query the lowest offset on each queue of a topic, over all groups but one."""
 
     group: str
     topic: str
@@ -408,13 +422,14 @@ class StartConsumer:
     Attributes:
         client: its name; a client has at most one consumer.
         topics: what it subscribes, joined by commas; the same in all of the group.
-        expression: which messages of them it asks for; the same in all of the group.
+        expression: which messages of them it asks for; the same in all of the
+            group.
         batch: how many messages its listener is given at most.
         where: where a group without an offset begins; ``timestamp`` is half an hour
             before the consumer's start.
         strategy: how queues are shared out among the consumers of the group.
         listed: with ``CONFIG`` the consumer's queues, as ``T0/0,T0/1``.
-        is_orderly: it locks its queues, and works on one message of each at a time.
+        is_orderly: it locks its queues, and consumes one message of each at a time.
         broadcasts: it gets every queue, and keeps its offsets in a file of its own.
     """
 
@@ -433,9 +448,9 @@ class StartConsumer:
 
 @dataclass(frozen=True, slots=True)
 class Resubscribe:
-    """A consumer that runs subscribes these topics from now on, and no others.
+    """A running consumer replaces its subscription by these topics and no others.
 
-    ``topics`` and the expression are as of ``StartConsumer``.
+    ``topics`` and the expression are as in ``StartConsumer``.
     """
 
     client: str
@@ -446,7 +461,7 @@ class Resubscribe:
 
 @dataclass(frozen=True, slots=True)
 class EndConsumer:
-    """A client's consumer ends.
+    """A client's consumer stops, is killed or vanishes.
 
     ``stop`` is its orderly shutdown; with ``kill`` its process ends, and the broker
     sees the connection close; with ``vanish`` its machine loses power, and the broker
@@ -457,21 +472,23 @@ class EndConsumer:
     how: ConsumerEnd = "stop"
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class TurnConsumer:
-    """A consumer does ``times`` rounds of one of its tasks, fewer once it is idle."""
+    """Run one of a consumer's tasks for ``times`` rounds, fewer once it is idle."""
 
     client: str
     task: ConsumerTask
     times: int = 1
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Consume:
-    """A consumer works on messages that it has pulled, and tells how that went.
+    """A consumer's listener consumes messages that were pulled, with the given result.
 
-    ``nth`` is which of those that wait, modulo their number; ``times`` how many, one
-    after the other.
+    ``nth`` is which of the waiting messages, modulo their number; ``times`` how many,
+    one after the other.
     """
 
     client: str
@@ -485,14 +502,14 @@ class PullThroughBroker:
     """A consumer of a group pulls a queue through the broker, which may hold the pull.
 
     The answer comes during this op or, if the pull is held, during a later one: when a
-    message arrives, when the broker looks at what it holds, or when it stops.
+    message arrives, when the broker checks the pulls it holds, or when it shuts down.
 
     Attributes:
-        commit_offset: before the pull the consumer is done with all before that; its
-            offset store takes note, never of less than it knows, and the pull tells
-            it. -1: the pull tells nothing.
+        commit_offset: before the pull the consumer has consumed everything below
+            it; its offset store keeps the highest such offset, and the pull carries
+            it. -1: the pull carries none.
         suspends: whether the pull may be held, for 15 seconds.
-        tags: a tag expression, as of ``PullMessage``.
+        tags: a tag expression, as in ``PullMessage``.
     """
 
     group: str
@@ -507,10 +524,10 @@ class PullThroughBroker:
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """A client says that its group subscribes a topic by an expression.
+    """A client sends the broker its group's subscription to a topic, an expression.
 
-    ``version`` is that of the subscription: the newest one counts; 0: newer than all
-    before.
+    ``version`` is the version of the subscription: the highest one is in effect; 0:
+    higher than all before.
     """
 
     group: str
@@ -522,14 +539,14 @@ class Subscribe:
 
 @dataclass(frozen=True, slots=True)
 class Unsubscribe:
-    """A group's client says that it is gone."""
+    """A client unregisters its group from the broker."""
 
     group: str
 
 
 @dataclass(frozen=True, slots=True)
 class PullFiltered:
-    """Read up to ``max_msg_nums`` messages of one queue that a group subscribes."""
+    """Read up to ``max_msg_nums`` messages of a queue that its group asks for."""
 
     group: str
     topic: str
@@ -540,21 +557,21 @@ class PullFiltered:
 
 @dataclass(frozen=True, slots=True)
 class ConfirmLog:
-    """Replicas tell that they have the log but for its newest ``behind`` bytes."""
+    """Replicas confirm that they have the log except its newest ``behind`` bytes."""
 
     behind: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class FillDisk:
-    """Let a file that is not the store's fill the disk to ``percent``; 0 removes it."""
+    """Fill the disk to ``percent`` with a foreign file; 0 removes that file."""
 
     percent: int
 
 
 @dataclass(frozen=True, slots=True)
 class Shutdown:
-    """Shut the store down, as an orderly shutdown."""
+    """Shut the store down in an orderly way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -564,7 +581,7 @@ class Restart:
 
 @dataclass(frozen=True, slots=True)
 class During:
-    """Run ``op``; let ``event`` happen at its ``at_action``-th disk action.
+    """Run ``op`` and let ``event`` happen at its ``at_action``-th disk action.
 
     If the op makes fewer disk actions, the event happens right after it. A clock
     advance as the event is a stall: the op stands still while others run. Events nest
@@ -589,10 +606,10 @@ class Schedule:
     lowest.
 
     Attributes:
-        preemptions: pairs of a point's number and the activity that runs on from
-            there; one that cannot run is passed over.
-        grain: where the points lie: at calls of the host alone (the disk, locks,
-            events), or at each line of the engine as well that others could tell.
+        preemptions: pairs of a point's number and the activity that runs from there
+            on; an activity that cannot run is skipped.
+        grain: where the points lie: only at calls of the host (the disk, locks,
+            events), or also at each engine line whose effect others could see.
 
     Source: Musuvathi and Qadeer, PLDI 2007, for bounded preemption; Burckhardt et al.,
     ASPLOS 2010, for probabilistic concurrency testing.
@@ -608,9 +625,9 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One caller's ops, one after the other, among ops that begin together.
+    """One caller's ops, one after the other; several callers run in a ``Together``.
 
-    It has a meaning there alone; elsewhere, and in itself, it is ``Skipped``.
+    Anywhere else, and inside another ``Session``, it is ``Skipped``.
     """
 
     ops: tuple[Op, ...]
@@ -621,7 +638,7 @@ class Together:
     """Begin all ``ops`` at the same time; ``schedule`` says which runs when.
 
     Each is one op, or a ``Session`` of several. Only what callers and services can do
-    beside others has a meaning here (``CAN_BE_TOGETHER``); another op is ``Skipped``.
+    at the same time is allowed here (``CAN_BE_TOGETHER``); another op is ``Skipped``.
     """
 
     ops: tuple[Op, ...]
@@ -653,15 +670,16 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class PlantFile:
-    """Put a foreign file into the store's directories while it is down.
+    """Put a foreign file into the store's directories while the store is down.
 
     It replaces nothing that exists, and is not put below a file.
 
     Attributes:
-        path: below the root; ``{next}`` in it stands for the name that the next file
-            of the same directory would have, ``{far}`` for one with a gap before it.
-        content: ``zeros`` and ``garbage`` have ``size`` bytes, ``copy`` those of the
-            file that ``source`` selects, as ``Damage`` does.
+        path: below the root; ``{next}`` in it stands for the name that the next
+            file of the same directory would have, ``{far}`` for one with a gap
+            before it.
+        content: ``zeros`` and ``garbage`` have ``size`` bytes, ``copy`` those of
+            the file that ``source`` selects, as ``Damage`` does.
 
     Source: rule E9 of the disk fault model.
     """
@@ -807,9 +825,9 @@ NESTING_MAX = 2
 
 
 def needs(op: Event) -> frozenset[Capability]:
-    """The capabilities that ``op`` needs to be more than ``Skipped``.
+    """The capabilities that a subject must have for ``op`` not to be ``Skipped``.
 
-    A process kill needs none: a subject where nothing can happen amid an op is killed
+    A process kill needs none: a subject where nothing can happen during an op is killed
     right after it.
     """
     match op:
@@ -901,5 +919,5 @@ def all_parts(op: Event) -> tuple[Event, ...]:
 
 
 def innermost(op: Event) -> Event:
-    """The op during which all its others happen; the op itself if they run at once."""
+    """The op inside all nested ``During``; the op itself if it is none."""
     return innermost(op.op) if isinstance(op, During) else op

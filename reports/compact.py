@@ -67,7 +67,7 @@ def _together(
 ) -> Iterator[list[Shard]]:
     """Shards without a gap between them, as many as make a file of this size.
 
-    One that ends amid a shard of a longer run stays by itself: that one replaces it.
+    One that ends during a shard of a longer run stays by itself: that one replaces it.
     """
     some: list[Shard] = []
     size = 0

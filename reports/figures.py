@@ -27,12 +27,12 @@ class LawExcuses:
 
     @property
     def excused(self) -> int:
-        """How often it was excused, by whatever fact."""
+        """How often it was excused, by any fact."""
         return sum(self.by_fact.values())
 
     @property
     def share(self) -> float:
-        """Of the moments that could have asked it, those that did not."""
+        """The share of its moments in which the law was excused, 0 to 1."""
         return self.excused / (self.asked + self.excused)
 
 

@@ -87,12 +87,12 @@ def rates_by(
 
 
 def module_of(row: OperatorRecord) -> str:
-    """The module below the engine."""
+    """The mutated module's name, without the engine's prefix."""
     return row.module.removeprefix(ENGINE)
 
 
 def package_of(row: OperatorRecord) -> str:
-    """The package, two names deep."""
+    """The mutated module's package, two names deep."""
     parts = module_of(row).split(".")
     return ".".join(parts[:2] if len(parts) > 2 else parts[:1])
 

@@ -131,8 +131,8 @@ def check_run(out: Place, run_id: str, definition: Mapping[str, Any]) -> None:
     other = [name for name in names if was.get(name) != now.get(name)]
     said = ", ".join(f"{name} {was.get(name)!r}" for name in other)
     raise OutputExists(
-        f"{out} holds another run, of {said}; nothing was written: go on with it as it "
-        f"was begun, or give --out a new directory."
+        f"{out} holds another run, of {said}; nothing was written: continue it with "
+        "the options it was begun with, or give --out a new directory."
     )
 
 

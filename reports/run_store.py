@@ -188,14 +188,14 @@ def _told(error: Exception) -> Exception:
         )
     if re.search(_DIED, text):
         return ShardLost(
-            "Spark has lost the processes that ran a shard, again and again: see that "
-            "there is memory for as many workers, and give the same command again, "
-            "which goes on; spark/jvm.log says more."
+            "Spark has lost the processes that ran a shard, again and again: make "
+            "sure that there is memory for as many workers, and run the same command "
+            "again to continue; spark/jvm.log says more."
         )
     if re.search(_GONE, text):
         return EnvironmentMissing(
-            "Spark is gone, or its cluster: what was done is kept, and the same "
-            "command goes on with it; spark/jvm.log says more."
+            "Spark or its cluster is gone: what was done is kept, and the same "
+            "command continues; spark/jvm.log says more."
         )
     return error
 

@@ -121,8 +121,8 @@ def write_groups(path: Place, groups: Iterable[pa.Table]) -> None:
             temporary.unlink()
         why = os.strerror(error.errno) if error.errno else str(error)
         raise CannotWrite(
-            f"{path.parent} cannot be written: {why}; mend that and give the same "
-            f"command again, which goes on with what is there."
+            f"{path.parent} cannot be written: {why}; fix that and run the same "
+            "command again, which continues from what is there."
         ) from None
 
 

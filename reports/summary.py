@@ -172,7 +172,7 @@ def warnings(figures: Figures, missing: list[Missing]) -> list[str]:
     if wrong := sorted(hit & figures.declared.unreachable.keys()):
         found.append(f"Reached, though declared unreachable: {_named(wrong)}.")
     found += _thin_scenarios(figures) + _idle_ops(figures)
-    found += [f"Excused no more: {told}." for told in figures.background.expired]
+    found += [f"No longer excused: {told}." for told in figures.background.expired]
     if mutant := figures.definition.get("mutant"):
         found.append(f"The planted bug {mutant} was in place: not the shipped engine.")
     return found

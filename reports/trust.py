@@ -135,6 +135,6 @@ def _shown(value: object) -> str:
 
 def _said(path: Place, what: str) -> str:
     return (
-        f"{path.parent} holds no run of crashmq that can be told: {path.name} {what}; "
-        f"give the directory of a soak's --out."
+        f"{path.parent} holds no readable run of crashmq: {path.name} {what}; give "
+        "the directory of a soak's --out."
     )

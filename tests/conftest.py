@@ -6,21 +6,37 @@ And RocketMQ itself, where there is a JVM.
 from __future__ import annotations
 
 import json
-import shutil
+import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from java_programs import OneJvm, built, java_on, ran
 from unpacking import unpacked
 
 GOLDEN = Path(__file__).parent / "golden"
 
-JVM_SECONDS_MAX = 300
+# Hundreds of commands are started, and each would compile all of ours again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 GoldenStore: TypeAlias = Callable[[str], tuple[Path, list[dict[str, Any]]]]
 GoldenWriter: TypeAlias = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest first, so that all workers come to their end together.
+
+    A group is one worker's, however long it takes; then what is slow, then the rest.
+    """
+
+    def rank(item: pytest.Item) -> int:
+        if item.get_closest_marker("xdist_group"):
+            return 0
+        return 1 if item.get_closest_marker("slow") else 2
+
+    items.sort(key=rank)
 
 
 @pytest.fixture
@@ -37,32 +53,21 @@ def golden_store(tmp_path: Path) -> GoldenStore:
 
 
 @pytest.fixture(scope="session")
-def golden_writer(tmp_path_factory: pytest.TempPathFactory) -> GoldenWriter:
-    """Runs a verb of ``golden/writer`` on the released jars; needs Maven Central."""
-    return built_writer("writer", tmp_path_factory)
+def golden_writer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoldenWriter]:
+    """Runs a verb of ``golden/writer`` on the released jars; needs Maven Central.
+
+    One process answers all: a JVM starts once, and an orderly end of RocketMQ, which
+    sleeps for seconds, goes on behind.
+    """
+    jar = built("writer")
+    home = tmp_path_factory.mktemp("home")
+    with OneJvm(jar, home) as jvm:
+        yield jvm.ask
 
 
 @pytest.fixture(scope="session")
 def golden_config_writer(tmp_path_factory: pytest.TempPathFactory) -> GoldenWriter:
     """Runs a verb of ``golden/config_writer``, on the released broker's jar."""
-    return built_writer("config_writer", tmp_path_factory)
-
-
-def built_writer(name: str, tmp_path_factory: pytest.TempPathFactory) -> GoldenWriter:
-    """Builds a Java program of ``golden``; skips where no JVM or Maven is."""
-    java, maven = shutil.which("java"), shutil.which("mvn")
-    if java is None or maven is None:
-        pytest.skip("needs `java` and `mvn` on the PATH: RocketMQ runs in a JVM")
-    build = tmp_path_factory.mktemp(f"golden-{name}")
+    jar = built("config_writer")
     home = tmp_path_factory.mktemp("home")
-
-    def ran(*command: str | Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            command, capture_output=True, encoding="utf-8", timeout=JVM_SECONDS_MAX
-        )
-
-    settings = ("-q", "-B", f"-Dgolden.build={build}")
-    done = ran(maven, *settings, "-f", GOLDEN / name / "pom.xml", "package")
-    assert done.returncode == 0, done.stdout + done.stderr
-    (jar,) = build.glob("golden-*.jar")
-    return lambda *verb: ran(java, f"-Duser.home={home}", "-jar", jar, *verb)
+    return lambda *verb: ran(*java_on(jar, home), *map(str, verb))

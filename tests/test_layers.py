@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -62,17 +63,45 @@ def name_of(path: Path) -> str:
 
 
 MODULES = [path for name in OURS for path in sorted((ROOT / name).rglob("*.py"))]
-each_module = pytest.mark.parametrize("path", MODULES, ids=name_of)
+# One worker reads all modules, each once.
+pytestmark = pytest.mark.xdist_group("layers")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the rules ask of a module; its tree is not kept."""
+
+    has_docstring: bool
+    imports: tuple[str, ...]
+    layers: frozenset[str]
+    long_functions: tuple[str, ...]
+    other_statements: tuple[int, ...]
+    too_large: dict[str, int]
 
 
 @cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+def seen(path: Path) -> Seen:
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    imports = tuple(imports_of(tree, path))
+    return Seen(
+        has_docstring=ast.get_docstring(tree) is not None,
+        imports=imports,
+        layers=layers_of(tree, imports),
+        long_functions=tuple(long_functions_of(tree)),
+        other_statements=tuple(other_statements_of(tree)),
+        too_large=too_large(tree, imports, is_init=path.name == "__init__.py"),
+    )
 
 
-def imports_of(path: Path) -> Iterator[str]:
+def broken(rule: Callable[[Path], object]) -> dict[str, object]:
+    """What a rule finds, by module; what is empty is as it should be."""
+    found = {name_of(path): rule(path) for path in MODULES}
+    return {name: what for name, what in found.items() if what}
+
+
+def imports_of(tree: ast.Module, path: Path) -> Iterator[str]:
     """Every module imported anywhere in the file, in functions and for types too."""
-    for node in ast.walk(tree_of(path)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -87,12 +116,12 @@ def layer_of(module: str) -> str:
     return f"{first}.{rest[0]}" if first == "crashmq" and rest else first
 
 
-def layers_of(path: Path) -> set[str]:
+def layers_of(tree: ast.Module, imports: tuple[str, ...]) -> frozenset[str]:
     """What the file imports, by layer; ``crashmq`` alone if it imports just that."""
-    found = {layer_of(module) for module in imports_of(path)}
+    found = frozenset(map(layer_of, imports))
     is_plain = any(
         isinstance(node, ast.Import) and alias.name == "crashmq"
-        for node in ast.walk(tree_of(path))
+        for node in ast.walk(tree)
         for alias in getattr(node, "names", ())
     )
     return found if is_plain else found - {"crashmq"}
@@ -107,73 +136,76 @@ def allowed_in(path: Path) -> set[str]:
     return {f"crashmq.{package}"} | MAY_IMPORT[package] | ALSO.get(name, set())
 
 
-@each_module
-def test_a_module_imports_only_what_its_layer_may(path: Path) -> None:
-    found = layers_of(path)
-
-    assert sorted(found - sys.stdlib_module_names - allowed_in(path)) == []
-
-
-@each_module
-def test_nothing_but_the_door_itself_imports_a_door(path: Path) -> None:
-    if name_of(path).startswith(BEHIND_THE_DOOR):
-        return
-    doors = [
-        module
-        for module in imports_of(path)
-        if any(module == door or module.startswith(f"{door}.") for door in DOORS)
-    ]
-
-    assert doors == []
+def long_functions_of(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                if (lines := lines_of(node)) > FUNCTION_LINES_MAX:
+                    yield f"{node.name} has {lines} lines"
 
 
-@each_module
-def test_an_init_re_exports_and_defines_nothing(path: Path) -> None:
-    if path.name != "__init__.py":
-        return
-    allowed = (ast.Import, ast.ImportFrom)
-    others = [
-        node.lineno
-        for node in tree_of(path).body
-        if not isinstance(node, allowed) and not is_text(node) and not is_all(node)
-    ]
-
-    assert others == []
+def other_statements_of(tree: ast.Module) -> Iterator[int]:
+    """Lines of a module that neither import, nor say ``__all__``, nor are a text."""
+    for node in tree.body:
+        is_import = isinstance(node, ast.Import | ast.ImportFrom)
+        if not is_import and not is_text(node) and not is_all(node):
+            yield node.lineno
 
 
-@each_module
-def test_a_module_opens_with_what_it_promises(path: Path) -> None:
-    assert ast.get_docstring(tree_of(path))
+def test_a_module_imports_only_what_its_layer_may() -> None:
+    standard = sys.stdlib_module_names
+
+    assert broken(lambda path: seen(path).layers - standard - allowed_in(path)) == {}
 
 
-@each_module
-def test_a_function_is_read_at_a_glance(path: Path) -> None:
-    long = [
-        f"{node.name} has {lines_of(node)} lines"
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and lines_of(node) > FUNCTION_LINES_MAX
-    ]
+def test_nothing_but_the_door_itself_imports_a_door() -> None:
+    def doors(path: Path) -> list[str]:
+        if name_of(path).startswith(BEHIND_THE_DOOR):
+            return []
+        return [
+            module
+            for module in seen(path).imports
+            if any(module == door or module.startswith(f"{door}.") for door in DOORS)
+        ]
 
-    assert long == []
+    assert broken(doors) == {}
 
 
-@each_module
-def test_a_module_has_few_neighbours_and_its_classes_few_parts(path: Path) -> None:
+def test_an_init_re_exports_and_defines_nothing() -> None:
+    def others(path: Path) -> tuple[int, ...]:
+        return seen(path).other_statements if path.name == "__init__.py" else ()
+
+    assert broken(others) == {}
+
+
+def test_a_module_opens_with_what_it_promises() -> None:
+    assert broken(lambda path: not seen(path).has_docstring) == {}
+
+
+def test_a_function_is_read_at_a_glance() -> None:
+    assert broken(lambda path: seen(path).long_functions) == {}
+
+
+def test_a_module_has_few_neighbours_and_its_classes_few_parts() -> None:
     """Make it smaller; only what was larger when the bound came is excused."""
-    known = EXCUSED.get(name_of(path), {})
-    today = too_large(path)
 
-    assert {what: n for what, n in today.items() if n > known.get(what, 0)} == {}
+    def larger(path: Path) -> dict[str, int]:
+        known = EXCUSED.get(name_of(path), {})
+        today = seen(path).too_large
+        return {what: size for what, size in today.items() if size > known.get(what, 0)}
+
+    assert broken(larger) == {}
 
 
-@each_module
-def test_who_is_excused_still_needs_it(path: Path) -> None:
+def test_who_is_excused_still_needs_it() -> None:
     """Take it out of ``sizes_excused.py``, or write down what it has come down to."""
-    known = EXCUSED.get(name_of(path), {})
-    today = too_large(path)
 
-    assert {what: n for what, n in known.items() if today.get(what, 0) < n} == {}
+    def needless(path: Path) -> dict[str, int]:
+        known = EXCUSED.get(name_of(path), {})
+        today = seen(path).too_large
+        return {what: size for what, size in known.items() if today.get(what, 0) < size}
+
+    assert broken(needless) == {}
 
 
 def test_whoever_is_excused_is_there_and_the_list_is_in_order() -> None:
@@ -188,21 +220,23 @@ def test_every_package_is_looked_at() -> None:
     assert {name_of(path).partition("/")[0] for path in MODULES} == set(OURS)
 
 
-@cache
-def too_large(path: Path) -> dict[str, int]:
+def too_large(
+    tree: ast.Module, imports: tuple[str, ...], *, is_init: bool
+) -> dict[str, int]:
     """What of a module is over the bounds: ``Judge attributes``, and how many."""
+    sizes = [*sizes_of(tree)]
+    if not is_init:
+        sizes.append(("", "imports", len(neighbours_of(imports))))
     found = {
         f"{place} {measure}".strip(): size
-        for place, measure, size in sizes_of(path)
+        for place, measure, size in sizes
         if size > SIZES_MAX[measure]
     }
     return {what: found[what] for what in sorted(found)}
 
 
-def sizes_of(path: Path) -> Iterator[tuple[str, str, int]]:
-    if path.name != "__init__.py":
-        yield "", "imports", len(neighbours_of(path))
-    for place, node in definitions_of(tree_of(path), ""):
+def sizes_of(tree: ast.Module) -> Iterator[tuple[str, str, int]]:
+    for place, node in definitions_of(tree, ""):
         if isinstance(node, ast.ClassDef):
             if not is_row(node):
                 attributes = attributes_of(node)
@@ -212,10 +246,10 @@ def sizes_of(path: Path) -> Iterator[tuple[str, str, int]]:
             yield place, "parameters", len(parameters_of(node))
 
 
-def neighbours_of(path: Path) -> set[str]:
+def neighbours_of(imports: tuple[str, ...]) -> set[str]:
     """The modules of ours that a module imports."""
     found = set()
-    for module in imports_of(path):
+    for module in imports:
         parts = module.split(".")
         while parts[:1] == ["crashmq"] and len(parts) > 1:
             if ROOT.joinpath(*parts[1:]).with_suffix(".py").exists():
@@ -309,5 +343,5 @@ def is_all(node: ast.stmt) -> bool:
 
 if __name__ == "__main__":  # what sizes_excused.py would have to say
     for found in MODULES:
-        if too_large(found):
-            print(f"    {name_of(found)!r}: {too_large(found)!r},")
+        if sizes := seen(found).too_large:
+            print(f"    {name_of(found)!r}: {sizes!r},")

@@ -1,1 +1,1 @@
-"""The broker around a message store: what its consumers have done, kept in files."""
+"""The broker around a message store: clients, pulls, offsets, filters, delays."""

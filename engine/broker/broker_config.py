@@ -15,18 +15,20 @@ class BrokerConfig:
     """The configuration of one broker; times in milliseconds.
 
     Attributes:
-        is_readable: the broker's permission to read, of ``brokerPermission``.
-        long_polling_enable: whether held pulls are woken by messages that arrive; else
-            each is held for ``short_polling_time_mills``, and looked at as often.
+        is_readable: the broker's permission to read, from ``brokerPermission``.
+        long_polling_enable: whether arriving messages wake held pulls; otherwise
+            each is held for ``short_polling_time_mills`` and then checked.
         enable_property_filter: groups may subscribe by SQL92 expressions.
-        enable_calc_filter_bit_map: dispatch asks for whom each message is, and keeps
-            that beside the queue, if the store has consumequeue_ext.
-        max_error_rate_of_bloom_filter: percent.
-        expect_consumer_num_use_filter: how many groups filter one topic.
-        filter_support_retry: what a group sent back is filtered again, by its
-            expression of the topic that it came from.
-        filter_data_clean_time_span: how long the filter of a group that is gone is
-            kept.
+        enable_calc_filter_bit_map: dispatch evaluates the groups' expressions on
+            each message and stores the result as a bit map in consumequeue_ext, if
+            that is on.
+        max_error_rate_of_bloom_filter: in percent.
+        expect_consumer_num_use_filter: how many groups are expected to filter one
+            topic.
+        filter_support_retry: a message that a group sent back is filtered again, by
+            the group's expression for the original topic.
+        filter_data_clean_time_span: how long the filter of a group without members
+            is kept.
     """
 
     is_readable: bool = True

@@ -1,11 +1,11 @@
-"""BrokerController: a message store, its clients, and what they have done, as one.
+"""BrokerController: a message store with its broker tables and clients, as one.
 
-It has the life of a store: ``load`` reads all and may refuse, ``start`` opens,
-``shutdown`` ends in order, and a host runs the ``services`` meanwhile.
+It has a store's life cycle: ``load`` reads everything and may refuse, ``start`` opens,
+``shutdown`` ends in an orderly way, and a host runs the ``services`` in between.
 
-Source: org.apache.rocketmq.broker.BrokerController#initialize, #shutdown, RocketMQ
-5.3. Differs: the store's lock is taken before any file is read, and a table that could
-not be read is never written over; there, a start that fails persists empty tables.
+Source: org.apache.rocketmq.broker.BrokerController#initialize, #shutdown, RocketMQ 5.3.
+Differs: the store's lock is taken before any file is read, and a table that could not
+be read is never overwritten; in RocketMQ a start that fails persists empty tables.
 """
 
 from __future__ import annotations
@@ -21,10 +21,8 @@ from crashmq.engine.broker.longpolling.notify_message_arriving_listener import (
     NotifyMessageArrivingListener,
 )
 from crashmq.engine.broker.offset.consumer_offset_manager import ConsumerOffsetManager
-from crashmq.engine.broker.offset.persist_consumer_offset_service import (
-    PersistConsumerOffsetService,
-)
 from crashmq.engine.broker.offset.recovered_ends import RecoveredEnds
+from crashmq.engine.broker.persist_services import PersistConsumerOffsetService
 from crashmq.engine.broker.processor.admin_broker_processor import AdminBrokerProcessor
 from crashmq.engine.broker.processor.client_manage_processor import (
     ClientManageProcessor,
@@ -54,17 +52,17 @@ UNFLUSHED = probe(
 class BrokerController:
     """One store, its tables and its clients, on one directory.
 
+    With ``delivers_delayed``, messages with a delay level wait for its time.
+
     Attributes:
-        tables: of topics, groups and offsets, each with a file.
-        consumer_manager: who consumes for which group, by their heartbeats.
-        rebalance_lock_manager: who consumes a queue in order.
-        admin_broker_processor: answers who deletes and resets.
+        tables: topics, groups and offsets, each with a file.
+        consumer_manager: the members of each group, by their heartbeats.
+        rebalance_lock_manager: the locks of queues that are consumed in order.
+        admin_broker_processor: answers deletions, resets and group configurations.
         client_manage_processor: answers heartbeats.
         consumer_manage_processor: answers commits and queries of offsets.
         send_message_processor: answers messages that are sent, and sent back.
-        filtering: what groups filter by.
-
-    With ``delivers_delayed`` messages that ask for a delay level wait for it.
+        filtering: the filters of groups.
     """
 
     def __init__(
@@ -138,7 +136,7 @@ class BrokerController:
 
     @property
     def consumer_offset_manager(self) -> ConsumerOffsetManager:
-        """How far each group has consumed each queue."""
+        """The offset of each group on each queue."""
         return self.tables.consumer_offset_manager
 
     @property
@@ -147,7 +145,7 @@ class BrokerController:
         return self.message_store.waited_for
 
     def load(self) -> None:
-        """Lock the directory and read it whole; nothing on it is changed.
+        """Lock the directory and read all of it; no file is changed.
 
         Raises:
             StoreError: as ``MessageStore.load``, or a table cannot be read.
@@ -192,14 +190,14 @@ class BrokerController:
 
     @property
     def consumer_filter_manager(self) -> ConsumerFilterManager:
-        """What groups filter by."""
+        """The filters of all groups."""
         return self.filtering.manager
 
     def _correct_offsets(self) -> None:
-        """Have no group beyond the end of a queue of the log that was recovered.
+        """Lower the offset of each group that is past the end of a recovered queue.
 
         Source: none in RocketMQ, which serves a group whose offset lies past the log's
-        end, and skips the messages that take the offsets below it meanwhile.
+        end, and skips the messages that are put at lower offsets meanwhile.
         """
         ends = dict(self.message_store.next_queue_offsets)
         self.consumer_offset_manager.correct_offsets(ends)
@@ -209,9 +207,9 @@ class BrokerController:
     def shutdown(self) -> bool:
         """Answer held pulls, persist the offsets and stop the store.
 
-        Returns whether the store has nothing to repair. Offsets that could not be
-        persisted are those of the last persist at the next start. A second caller
-        waits for the first one and gets its answer.
+        Returns whether the store has nothing to repair. If offsets could not be
+        persisted, the next start has those of the last persist. A second caller waits
+        for the first one and gets its answer.
 
         Source: BrokerController#shutdown.
         """
@@ -240,7 +238,7 @@ class BrokerController:
         self._recovered_ends.end(self.message_store.flush)
 
     def _stop_delivery(self, schedule: Schedule) -> None:
-        """Deliver nothing more, and persist all that was, made durable first."""
+        """Stop delivering, sync what was delivered, and persist the delay offsets."""
         schedule.deliver.stop()
         try:
             self.message_store.flush()

@@ -1,7 +1,7 @@
-"""BrokerTables: the config files of a broker, read and made durable as one.
+"""BrokerTables: the config files of a broker, read and made durable together.
 
-They are read in RocketMQ's order: topics, offsets, groups. None is ever written before
-all were read, so a start that fails on one leaves every file as it is.
+They are read in RocketMQ's order: topics, offsets, groups. None is written before all
+were read, so a start that fails on one leaves every file as it is.
 
 Source: org.apache.rocketmq.broker.BrokerController#initializeMetadata, RocketMQ 5.3.
 Differs: there, a start that fails on one table persists all of them, empty.
@@ -21,7 +21,7 @@ from crashmq.engine.host.runtime import Runtime
 
 
 class Table(Protocol):
-    """One file's table."""
+    """What each table with a config file can do."""
 
     def load(self) -> None:
         """Read the file, or its backup; changes nothing on the disk.
@@ -38,7 +38,7 @@ class Table(Protocol):
         """
 
     def end(self) -> None:
-        """Write nothing more: the directory may be another's from now on."""
+        """Stop writing: another process may own the directory from now on."""
 
 
 class BrokerTables:
@@ -55,7 +55,7 @@ class BrokerTables:
         )
 
     def load(self) -> None:
-        """Read all; the first that cannot be read ends it.
+        """Read all tables; the first that cannot be read ends it.
 
         Raises:
             StoreCorrupted: there was a table, and no copy of it can be read.
@@ -73,6 +73,6 @@ class BrokerTables:
             table.settle()
 
     def end(self) -> None:
-        """Write nothing more: the directory may be another's from now on."""
+        """Stop writing: another process may own the directory from now on."""
         for table in self.all:
             table.end()

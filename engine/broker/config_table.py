@@ -1,12 +1,12 @@
-"""ConfigTable: named rows of one config file; a change is durable before it is seen.
+"""ConfigTable: named rows of one config file; a change is durable before it is visible.
 
-RocketMQ writes the whole table anew at each change, and so does this one. A change
-that could not be written has not happened: rows and version are those of before, though
-the file, and so the next start, may have it.
+RocketMQ writes the whole table again at each change, and so does this one. A change
+that could not be written has not happened: rows and version are as before, though the
+file, and so the next start, may have it.
 
 Source: org.apache.rocketmq.common.ConfigManager, as TopicConfigManager and
-SubscriptionGroupManager use it. Differs: there a change is seen first, and a persist
-that fails is logged.
+SubscriptionGroupManager use it. Differs: there a change is visible first, and a persist
+that fails is only logged.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Row = TypeVar("Row")
 
 
 class ConfigTable(Generic[Row]):
-    """The rows of one file, by name; others of its fields are kept as they were."""
+    """The rows of one file, by name; the file's other fields are kept as they were."""
 
     def __init__(
         self,
@@ -54,11 +54,11 @@ class ConfigTable(Generic[Row]):
         self.data_version = DataVersion(runtime.now_ms())
 
     def begin_with(self, rows: Mapping[str, Row]) -> None:
-        """Have these rows beside those of the file, which win; they are not written."""
+        """Add these rows, in memory only; rows of the same name in the file win."""
         self._rows = {**rows, **self._rows}
 
     def with_empty(self, *fields: str) -> None:
-        """Write these fields too, empty where the file does not have them."""
+        """Always write these fields, empty if the file does not have them."""
         self._others = {name: {} for name in fields}
 
     def load(self) -> None:
@@ -78,32 +78,32 @@ class ConfigTable(Generic[Row]):
         self._file.settle()
 
     def end(self) -> None:
-        """Write nothing more; what comes later raises ``StoreStopped``."""
+        """Stop writing; later writes raise ``StoreStopped``."""
         self._file.end()
 
     @property
     def rows(self) -> Mapping[str, Row]:
-        """All rows, by name; not changed any more once they are had."""
+        """All rows, by name; an immutable snapshot."""
         return self._rows
 
     def get(self, name: str) -> Row | None:
-        """One row; None: there is none."""
+        """One row; None if there is none."""
         return self._rows.get(name)
 
     def put(self, name: str, row: Row) -> None:
-        """Have this row from now on.
+        """Add or replace a row, durably.
 
         Raises:
-            OSError: the disk failed; this life goes on as before.
+            OSError: the disk failed; the table in memory is as before.
         """
         with self._lock:
             self._become({**self._rows, name: row})
 
     def put_if_absent(self, name: str, make: Callable[[], Row]) -> Row:
-        """The row of that name, which ``make`` makes where there is none.
+        """The row of that name; if there is none, add what ``make`` returns, durably.
 
         Raises:
-            OSError: the disk failed; there is none.
+            OSError: the disk failed; no row was added.
         """
         known = self._rows.get(name)
         if known is not None:
@@ -116,10 +116,10 @@ class ConfigTable(Generic[Row]):
         return known
 
     def remove(self, names: Iterable[str]) -> int:
-        """Have these rows no more; returns how many there were.
+        """Remove rows, durably; returns how many existed.
 
         Raises:
-            OSError: the disk failed; this life goes on as before.
+            OSError: the disk failed; the table in memory is as before.
         """
         gone = set(names)
         with self._lock:

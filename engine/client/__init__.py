@@ -1,1 +1,1 @@
-"""The client's side, in process."""
+"""RocketMQ's client, in the process of the broker or the harness."""

@@ -82,9 +82,9 @@ class ConfigFile:
         if found != [None, None]:
             REFUSED.hit()
             raise StoreCorrupted(
-                f"neither it nor {self._path}{BACKUP} is whole, so nobody knows what "
-                f"was kept there. Put one of them back from a copy, or remove both to "
-                f"begin without. Nothing was changed.",
+                f"neither it nor {self._path}{BACKUP} is intact, so what they held is "
+                "unknown. Put one of them back from a copy, or remove both to begin "
+                "without. Nothing was changed.",
                 Place(self._path),
             )
         NEW.hit()

@@ -33,6 +33,7 @@ _FOR_DOUBLE = {"\\'": "'", '"': '\\"'}
 _NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _WORDS: Mapping[str, bool | None] = {"true": True, "false": False, "null": None}
 _BYTE_ORDER_MARK = "\ufeff"
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 _DEPTH_MAX = 16
 _INTEGER_DIGITS_MAX = 20
 _HASH_MASK = 0x7FFFFFFF
@@ -62,11 +63,15 @@ def in_hash_order(
 
 def pretty(value: Json, indent: int = 0) -> str:
     """A value as fastjson's pretty mode writes it; maps in the order they have."""
+    if isinstance(value, str):
+        return _ENCODER.encode(value)
     if isinstance(value, dict):
         return _pretty_map(value, indent)
     if isinstance(value, list):
         return f"[{','.join([pretty(one, indent) for one in value])}]"
-    return json.dumps(value, ensure_ascii=False)
+    if type(value) is int:
+        return str(value)
+    return _ENCODER.encode(value)
 
 
 def _pretty_map(value: dict[JsonKey, Json], indent: int) -> str:
@@ -77,7 +82,7 @@ def _pretty_map(value: dict[JsonKey, Json], indent: int) -> str:
     for key, one in value.items():
         told = pretty(one, indent + 1)
         if isinstance(key, str):
-            parts.append(f"{inner}{json.dumps(key, ensure_ascii=False)}:{told}")
+            parts.append(f"{inner}{_ENCODER.encode(key)}:{told}")
         elif isinstance(key, tuple):
             parts.append(f"{pretty(dict(key), indent + 1)}:{told}")
         else:
@@ -171,7 +176,10 @@ class _Reader:
         return found
 
     def _string(self) -> str:
-        value: str = json.loads(self._skip(_STRING))
+        quoted = self._skip(_STRING)
+        if "\\" not in quoted:
+            return quoted[1:-1]
+        value: str = json.loads(quoted)
         return value
 
     def _single(self) -> str:

@@ -285,7 +285,7 @@ def _condition(found: Expression) -> Condition:
 def _equal(left: Expression, right: Expression) -> Condition:
     for side in (left, right):
         if isinstance(side, BooleanConstant) and side.value is None:
-            raise _Unusable("NULL is compared by IS NULL alone.")
+            raise _Unusable("NULL can only be compared with IS NULL.")
     if isinstance(left, BooleanConstant) and isinstance(right, Constant):
         raise _Unusable("a boolean is not compared with a number or a text.")
     return Equal(left, right)

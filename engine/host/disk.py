@@ -43,7 +43,7 @@ class File(Protocol):
     ) -> T:
         """Return ``of(bytes)`` for [offset, offset + size) without showing the bytes.
 
-        A function of its arguments: whoever asks learns what it says and no more.
+        ``of`` must be a pure function, so the caller learns only its result.
 
         Raises:
             ValueError: the range leaves the file.

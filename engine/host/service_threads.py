@@ -189,8 +189,8 @@ class ServiceThreads:
         self._threads = []
         if broken:
             raise RuntimeError(
-                f"{', '.join(broken)}: the thread was ended by its round, told on "
-                f"stderr; the store was not turned since. Restart the store."
+                f"{', '.join(broken)}: its round ended the thread; stderr has the "
+                "error. The service has not run since: restart the store."
             )
 
     def __enter__(self) -> ServiceThreads:

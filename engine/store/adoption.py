@@ -132,9 +132,9 @@ def deletions_of_others(
     """The deletions that RocketMQ has left behind, as ``DeletedTopics`` has it.
 
     All records of a topic are dead whose folder is gone, unless the broker still has
-    the topic or a crash may have come before the folder; where a queue begins anew,
-    those of its records before its first unit, crash or not: RocketMQ lists nothing
-    again under a number that its queue has.
+    the topic or a crash may have come before the folder. Where a queue begins again,
+    those of its records before its first unit are dead, crash or not: RocketMQ never
+    lists a record again under a number that its queue has.
     """
     found: dict[QueueKey, int] = {}
     folders = _folders_with_queues(disk)

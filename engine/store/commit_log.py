@@ -61,7 +61,8 @@ SCANNED_GAP = probe("commit_log.recover.gap", "a scan met a missing file")
 SCANNED_FIRST = probe("commit_log.recover.first", "a scan left an old file unread")
 SCANNED_ALL = probe("commit_log.recover.all_full", "a scan found every file full")
 CRC_GOES_ON = probe(
-    "commit_log.recover.prop_crc", "property CRCs go on, as the log's records have them"
+    "commit_log.recover.prop_crc",
+    "property CRCs stay on, since the log's records have them",
 )
 RECOVERED_EMPTY = probe("commit_log.recover.empty", "a start found no log")
 RECOVERED_NORMALLY = probe(

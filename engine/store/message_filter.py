@@ -20,7 +20,7 @@ class MessageFilter(Protocol):
     def is_matched_by_consume_queue(
         self, tags_code: int | None, ext: CqExtUnit | None
     ) -> bool:
-        """Whether a message may match; ``tags_code`` None: nobody knows its tags."""
+        """Whether a message may match; ``tags_code`` None: unknown its tags."""
 
     def is_matched_by_commit_log(
         self, record: bytes | None, properties: Mapping[str, str] | None

@@ -301,7 +301,7 @@ class MessageStore:
         self.reput.dispatchers.append(dispatcher)
 
     def set_confirm_offset(self, phy_offset: int) -> None:
-        """Take note that replicas have the log up to there; see ``reput``."""
+        """Record that replicas have the log up to there; see ``reput``."""
         self.reput.set_confirm_offset(phy_offset)
 
     def hook_puts(self, hook: PutMessageHook) -> None:

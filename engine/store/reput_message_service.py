@@ -50,8 +50,10 @@ NO_DATA = probe("reput.no_data", "the log has no bytes where dispatch stands")
 UNCONFIRMED = probe(
     "reput.unconfirmed", "dispatch stops at a record that replicas do not have whole"
 )
-ARRIVED = probe("reput.arrived", "a listener was told of a message")
-ARRIVED_LIGHT = probe("reput.arrived.light", "a listener was told of a light queue's")
+ARRIVED = probe("reput.arrived", "a message arrival listener was called")
+ARRIVED_LIGHT = probe(
+    "reput.arrived.light", "a message arrival listener was called for a light queue"
+)
 
 
 class ReputMessageService:
@@ -114,9 +116,9 @@ class ReputMessageService:
         return self._commit_log.committed_where
 
     def set_confirm_offset(self, phy_offset: int) -> None:
-        """Take note that replicas have the log up to there; they lose nothing of it.
+        """Note that replicas have the log up to this phy_offset, and will keep it.
 
-        It counts with ``duplication_enable`` alone.
+        Only used with ``duplication_enable``.
 
         Source: DefaultMessageStore#setConfirmOffset.
         """

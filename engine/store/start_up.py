@@ -49,13 +49,15 @@ READ_AGAIN = probe(
 )
 CHANGED = probe("start_up.refused.changed", "bytes that no CRC covers had changed")
 MISTAKEN = probe("start_up.read.not_deleted", "what looked like a deletion was none")
-MISNUMBERED = probe("start_up.refused.misnumbered", "a record's queue offset is none")
+MISNUMBERED = probe(
+    "start_up.refused.misnumbered", "a record's queue offset is impossible"
+)
 FOREIGN = probe("start_up.refused.foreign", "without a mark, a start would lose data")
 REFUSED_UNREAD = probe("start_up.refused.unreadable", "the log cannot be read")
 EXPIRED = probe(
     "start_up.read.expired", "another program expired the log's first files"
 )
-AS_FOUND = probe("start_up.read.as_found", "damage of another program's was left alone")
+AS_FOUND = probe("start_up.read.as_found", "another program's damage was not touched")
 TAKEN_OVER = probe(
     "start_up.take_over", "a directory with another's records was marked"
 )
@@ -390,9 +392,9 @@ class StartUp:
         if scan.stopped_by is Stop.UNREADABLE:
             REFUSED_UNREAD.hit()
             raise StoreCorrupted(
-                f"{scan.stopped_by}, so that nobody knows whether the log goes on "
-                f"there. Put the file back from a copy, or start again if the disk "
-                f"is well. Nothing was changed.",
+                f"{scan.stopped_by}, so it is unknown whether the log goes on there. "
+                "Put the file back from a copy, or start again if the disk is well. "
+                "Nothing was changed.",
                 self._where(scan.end),
             )
         mark = self._checkpoint.mark
@@ -471,7 +473,7 @@ class StartUp:
         log = self._commit_log
         count_log(losses, log.mapped_files, scan, log.ours, crashed=crashed)
         if not log.mapped_files.files and self._consume_queues.has_units:
-            why = "no log lies beside the queues: storePathCommitLog may name where"
+            why = "there are queues but no log: storePathCommitLog may say where"
             losses.note(Place("commitlog"), why)
         to_come.note_unknown(losses, log.mapped_files)
         self._consume_queues.count_losses(losses, to_come, scan, crashed=crashed)

@@ -50,7 +50,7 @@ class StoreStatsService:
             self.put_time_distribution[at] += 1
 
     def count_dispatched(self, topic: str, times: int, size: int) -> None:
-        """Count messages of a slave's log, which nobody has put there.
+        """Count messages of a slave's log, which no one has put there.
 
         Source: ReputMessageService#doReput, of a slave without duplication.
         """

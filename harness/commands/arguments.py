@@ -101,8 +101,8 @@ def mutant_file_option(command: Command) -> Command:
         "--mutant-file",
         type=click.Path(path_type=Path),
         metavar="TOML",
-        help="Where the mutant is written, if it is none of ours; text of that file "
-        "is executed.",
+        help="The file that defines the mutant, if it is your own; its text is "
+        "executed.",
     )(command)
 
 
@@ -153,8 +153,8 @@ def baseline_option(command: Command) -> Command:
         "--baseline",
         type=click.Path(path_type=Path),
         metavar="TOML",
-        help="Failures that are known, each with a reason and a date: no reason for "
-        "red.",
+        help="Known failures, each with a reason and an expiry date; they do not "
+        "turn a run red.",
     )(command)
 
 
@@ -187,7 +187,7 @@ def case_subject_option(command: Command) -> Command:
     return click.option(
         "--subject",
         metavar="MODULE:FACTORY",
-        help="The store to run it on; one of somebody else's has to be named.",
+        help="The store to run it on; needed if the case is of a store of your own.",
     )(command)
 
 
@@ -223,8 +223,8 @@ def subject_of(case: CaseFile, path: Path, named: str | None) -> NamedSubject | 
             f"Use the version that wrote it."
         )
     raise BadInput(
-        f"{path}: $.subject is {case.subject!r}, a store that is none of ours. To "
-        f"import and run it, add --subject {case.subject}."
+        f"{path}: $.subject is {case.subject!r}, a store that is not ours. To import "
+        f"and run it, add --subject {case.subject}."
     )
 
 

@@ -20,7 +20,7 @@ from crashmq.models.short_ops import as_pytest, source_of
 @click.option("--pytest", "by_pytest", is_flag=True, help="As a function of pytest.")
 @click.option("--full", is_flag=True, help="As files are written, an op an object.")
 def command(file: Path, by_pytest: bool, full: bool) -> None:
-    """Print the case in FILE as one writes it by hand, or as a test."""
+    """Print the case in FILE in its short hand-written form, or as a pytest test."""
     case = case_at(file)
     if by_pytest and full:
         raise click.UsageError("take --pytest or --full, one at a time.")

@@ -69,11 +69,13 @@ from crashmq.scenarios.catalogue.scenarios import SCENARIOS
     "--max-time",
     type=click.FloatRange(min=0.1),
     metavar="S",
-    help="Stop after so many seconds; what was not run is said.",
+    help="Stop after this many seconds, and say what did not run.",
 )
 @click.option("-x", "--exitfirst", is_flag=True, help="Stop at the first failure.")
 @click.option("-q", "--quiet", is_flag=True, help="Print failures and the verdict.")
-@click.option("--mutant", metavar="ID", help="Plant this bug first; red is right then.")
+@click.option(
+    "--mutant", metavar="ID", help="Plant this bug first; then a violation is expected."
+)
 @mutant_file_option
 @subject_option
 @baseline_option
@@ -93,8 +95,9 @@ from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 def command(**typed: Any) -> None:
     """Run machines, cases and a small soak over SCENARIO..., by default all.
 
-    Needs neither Spark nor Java. What breaks a law is shrunk, told step by step and
-    saved as a case file. A planted bug that breaks no law is MISSED, and exit code 1.
+    Needs neither Spark nor Java. A run that breaks a law is shrunk, printed step by
+    step and saved as a case file. If a planted bug breaks no law, the verdict is MISSED
+    and the exit code 1.
     """
     _check(_Typed(**typed))
 

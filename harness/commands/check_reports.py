@@ -25,7 +25,7 @@ _NOT_IN_XML = {code: "" for code in range(32) if chr(code) not in "\t\n"}
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A result of the gate, and how it is told; ``seconds`` is time on the wall."""
+    """A result of the gate as the reports need it; ``seconds`` is wall time."""
 
     result: GateResult
     profile: str
@@ -101,7 +101,7 @@ def write_junit(told: Told, path: Path) -> None:
             if failure is not None:
                 _add_failure(test, failure)
             elif row.failures:
-                why = "broke a law that another part of the gate tells"
+                why = "broke a law that another part of the gate reports"
                 ET.SubElement(test, "failure", message=why)
             elif (scenario, row.phase) in left:
                 ET.SubElement(test, "skipped", message="was not run to its end")

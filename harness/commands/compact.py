@@ -20,7 +20,7 @@ from crashmq.reports.places import Place
     help="About how large a file of rows becomes.",
 )
 def command(directory: Place, mib: int) -> None:
-    """Join the shards of the soak in DIR; it says the same and can be gone on with."""
+    """Join the shards of the soak in DIR into a few large files."""
     with lacking_is_told(spark=False):
         from crashmq.reports.compact import compact
 

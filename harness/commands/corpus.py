@@ -150,7 +150,7 @@ def _tell() -> None:
     try:
         entries = packaged()
     except (OSError, BadCorpus) as error:
-        raise BadInput(f"{error} Gather it anew: crashmq corpus --out FILE") from None
+        raise BadInput(f"{error} Collect it again: crashmq corpus --out FILE") from None
     by_scenario: dict[str, int] = {}
     for entry in entries:
         by_scenario[entry.scenario] = by_scenario.get(entry.scenario, 0) + 1

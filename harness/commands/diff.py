@@ -25,10 +25,10 @@ _SHOWN_MAX = 40
 @click.option("--jsonl", is_flag=True, help="A JSON object a line; all of them.")
 @click.option("--follow-links", is_flag=True, help="Read what links lead to, too.")
 def command(left: Path, right: Path, jsonl: bool, follow_links: bool) -> None:
-    """Say what the stores in A and B serve differently.
+    """Compare what the stores in A and B serve.
 
     Compares the message that each queue serves at each offset, wherever in the log it
-    lies, and what the groups of consumers have committed.
+    lies, and the offsets that consumer groups have committed.
 
     Exit codes: 0 no difference, 1 some, 2 no store.
     """

@@ -150,9 +150,9 @@ PURPOSES = {
 def command(purpose: tuple[str, ...]) -> None:
     """Say what can run on this machine, what is missing, and what installs it.
 
-    What is named is judged: check, soak on Spark, or the tests that drive Apache
-    RocketMQ. Without a name all is told, and judged is the gate alone. Exit code 4 says
-    that something is missing.
+    Names decide the exit code: check, soak on Spark, or the tests that drive Apache
+    RocketMQ. Without a name everything is listed, and only the gate decides. Exit code
+    4 means that something is missing.
     """
     told = _purposes(purpose)
     findings = {

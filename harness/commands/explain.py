@@ -29,9 +29,9 @@ _EXAMPLES_TRIED = 12
 
 @click.command()
 @click.argument("law", metavar="LAW")
-@click.option("--no-example", is_flag=True, help="Leave out the run that breaks it.")
+@click.option("--no-example", is_flag=True, help="Do not show a run that breaks it.")
 def command(law: str, no_example: bool) -> None:
-    """Say what LAW (as CQ-1) asks, why, and which bugs it catches, with an example."""
+    """Say what LAW (as CQ-1) means, why, and which bugs it catches, with an example."""
     laws = declared_laws()
     chosen = laws.get(law.upper())
     if chosen is None:
@@ -91,7 +91,7 @@ def _asked(law: Law[Any]) -> str:
         if any(law in each.laws for each in asked):
             sentence = (inspect.getdoc(kind) or "").partition("\n")[0]
             said.append(sentence.rstrip("."))
-    return "; ".join(dict.fromkeys(said)) or "by fsck alone"
+    return "; ".join(dict.fromkeys(said)) or "only by fsck"
 
 
 def _example(law: Law[Any], bugs: list[Mutant]) -> tuple[Mutant, EpisodeResult] | None:

@@ -74,7 +74,7 @@ _OPS_MAX = 1000
     "--histories",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Stop after so many histories of a scenario; by default at the budget.",
+    help="Stop after N histories of a scenario; by default when the budget is used up.",
 )
 @click.option(
     "--depth",
@@ -93,8 +93,8 @@ _OPS_MAX = 1000
 @click.option(
     "--close",
     is_flag=True,
-    help="Try every state of each crash point, those together that a start reads "
-    "alike; a scenario's histories with short records and small reads.",
+    help="Try every state of each crash point; states that a start reads alike are "
+    "judged once. Uses short records and small reads.",
 )
 @click.option(
     "--schedules",
@@ -112,7 +112,7 @@ _OPS_MAX = 1000
 @click.option(
     "--profile",
     metavar="P",
-    help="The disk to lose power on, for all; `all`: every kind of disk in turn.",
+    help="The disk that loses power; `all`: every kind of disk in turn.",
 )
 @click.option(
     "--budget",
@@ -124,11 +124,14 @@ _OPS_MAX = 1000
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @workers_option
-@click.option("--mutant", metavar="ID", help="Plant this bug first; red is right then.")
+@click.option(
+    "--mutant", metavar="ID", help="Plant this bug first; then a violation is expected."
+)
 @click.option(
     "--subject",
     metavar="MODULE:FACTORY",
-    help="Somebody else's store instead, killed in each op of a SCENARIO or a CASE.",
+    help="Another store instead of ours, killed during each op of a SCENARIO or a "
+    "CASE.",
 )
 @click.option(
     "--out",
@@ -204,7 +207,9 @@ def _check_question(asked: Asked) -> None:
     if asked.schedules is not None and asked.failures:
         raise click.UsageError("take --schedules or --failures, one at a time.")
     if asked.is_of_theirs and (asked.target is None or is_each or asked.profile):
-        raise click.UsageError("--subject is for kills in a SCENARIO or a CASE alone.")
+        raise click.UsageError(
+            "--subject only works with a SCENARIO or a CASE, for kills."
+        )
 
 
 def _disks_named(profile: str | None) -> tuple[str, ...]:

@@ -45,10 +45,11 @@ _MODES = {
     "--rocketmq",
     "release",
     type=click.Choice(RELEASES),
-    help="Foretell the start of this release or a later one; else as the files show.",
+    help="Predict the start of this release or a later one; by default the one that "
+    "the files suggest.",
 )
 @click.option(
-    "--fast", is_flag=True, help="Leave the index out: then memory is bounded."
+    "--fast", is_flag=True, help="Skip the index, so that memory use is bounded."
 )
 @click.option(
     "--workers", type=click.IntRange(min=1), help="Processes that read a large log."
@@ -63,8 +64,9 @@ def command(
 ) -> None:
     """Judge the files of the store in DIR without changing them.
 
-    Takes a store of RocketMQ 4.9 or 5, or of crashmq, in use by nobody. Says first what
-    it is, then how many messages each queue has and what the next start loses.
+    Takes a store of RocketMQ 4.9 or 5, or of crashmq, that no process is using. Prints
+    first what it is, then how many messages each queue has and what the next start
+    loses.
 
     Exit codes: 0 clean, 1 damaged, 2 no store, 6 clean but a start loses messages.
     """

@@ -54,8 +54,7 @@ EVERY_POLICY = "all"
     "--file",
     type=click.Path(path_type=Path),
     metavar="TOML",
-    help="Mutants that someone else wrote, instead of ours; planting one executes "
-    "text of that file.",
+    help="Your own mutants instead of ours; planting one executes text of that file.",
 )
 @click.option(
     "--budget",
@@ -84,7 +83,7 @@ EVERY_POLICY = "all"
 @click.option(
     "--any-module",
     is_flag=True,
-    help="Let --file edit the harness too, not ours alone.",
+    help="Let --file edit any module, not only crashmq's store.",
 )
 @click.option(
     "--clean", is_flag=True, help="Search the clean engine too, which must pass."

@@ -60,13 +60,13 @@ def operators_option(
         "--operators",
         is_flag=True,
         help="Search for mutants that operators make of the engine's text; the same "
-        "command again goes on with --out.",
+        "command with --out continues.",
     )
     @click.option(
         "--sample",
         type=click.IntRange(min=1),
         metavar="N",
-        help=f"Of these, so many, drawn by --seed; {SAMPLE} by default.",
+        help=f"How many of them, drawn by --seed; {SAMPLE} by default.",
     )
     @functools.wraps(command)
     def either(operators: bool, sample: int | None, **given: Any) -> None:
@@ -99,8 +99,8 @@ def _run(size: int, given: dict[str, Any]) -> None:
     out: Path | None = given["out"]
     if out is None:
         raise click.UsageError(
-            "--operators needs --out DIR: rows are kept there as they come, and the "
-            "same command goes on with them."
+            "--operators needs --out DIR: rows are stored there as they come, and "
+            "the same command continues."
         )
     asked = click.get_current_context().get_parameter_source("budget")
     budget = BUDGET_S if asked is ParameterSource.DEFAULT else given["budget"]
@@ -167,7 +167,7 @@ def _search(campaign: OperatorCampaign, drawn: Sequence[Drawn], workers: int) ->
             lines_of(campaign, lambda done: progress.tell("lines counted", done, 0))
         except KeyboardInterrupt:
             INTERRUPTS.take()
-            say("crashmq: interrupted; the same command goes on.", err=True)
+            say("crashmq: interrupted; the same command continues.", err=True)
 
 
 def _save(campaign: OperatorCampaign, drawn: Sequence[Drawn]) -> list[OperatorRecord]:

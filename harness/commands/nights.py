@@ -21,9 +21,9 @@ from crashmq.reports.places import Place
 @click.argument("directory", metavar="DIR", type=PlaceType())
 @baseline_option
 def command(directory: Place, baseline: Path | None) -> None:
-    """Tell the runs in DIR side by side: what is new, known, back and resolved.
+    """Compare the runs in DIR: which failures are new, known, back or resolved.
 
-    DIR is what nightly soaks were given for --out. The exit code is the last night's.
+    DIR holds what nightly soaks wrote with --out. The exit code is the last night's.
     """
     known = baseline_at(baseline)
     with lacking_is_told(spark=False):

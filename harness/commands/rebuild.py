@@ -23,8 +23,13 @@ from crashmq.models.printable import printable
 
 @click.command()
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--out", metavar="NEW", type=click.Path(path_type=Path))
-@click.option("--in-place", is_flag=True, help="Exchange them in DIR; keeps a backup.")
+@click.option(
+    "--out",
+    metavar="NEW",
+    type=click.Path(path_type=Path),
+    help="Write the rebuilt store to this new directory.",
+)
+@click.option("--in-place", is_flag=True, help="Replace them in DIR; keeps a backup.")
 @click.option("--undo", "undone", is_flag=True, help="Put that backup back.")
 @click.option("--link", is_flag=True, help="Link full log files instead of copying.")
 @click.option("--all-topics", is_flag=True, help="List deleted topics again, too.")
@@ -36,12 +41,12 @@ def command(
     undone: bool,
     **given: Any,
 ) -> None:
-    """Make queues, index and checkpoint of the store in DIR again from its log.
+    """Rebuild queues, index and checkpoint of the store in DIR from its log.
 
-    Writes a whole store to NEW, and changes nothing in DIR; or exchanges them in place.
-    An interrupt at any point does no harm.
+    Writes a complete store to NEW and changes nothing in DIR; or replaces them in
+    place. An interrupt at any point does no harm.
 
-    Exit codes: 0 made, 1 the log is damaged, 2 no store or a place that is taken.
+    Exit codes: 0 rebuilt, 1 the log is damaged, 2 no store, or NEW exists.
     """
     if (out is None) == (not in_place):
         raise exits.BadInput("Give --out NEW, or --in-place to change DIR itself.")

@@ -67,7 +67,7 @@ class _Step(click.ParamType[Any]):
     "--dump",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Write the store's files of that moment to DIR; by default of the breach.",
+    help="Write the store's files at that step to DIR; by default at the breach.",
 )
 @click.option(
     "--diff",
@@ -88,7 +88,7 @@ class _Step(click.ParamType[Any]):
 @mutant_file_option
 @case_subject_option
 def command(**typed: Any) -> None:
-    """Run the case in FILE and tell it step by step, the breach marked."""
+    """Run the case in FILE and print it step by step, with the breach marked."""
     _replay(_Typed(**typed))
 
 

@@ -27,7 +27,13 @@ _LOST_MAX = 6
 
 @click.command()
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--out", metavar="NEW", required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    metavar="NEW",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The new store's directory.",
+)
 @click.option(
     "--renumber", is_flag=True, help="Close gaps in queues instead of keeping offsets."
 )
@@ -36,14 +42,14 @@ _LOST_MAX = 6
 def command(
     directory: Path, out: Path, renumber: bool, as_json: bool, **where: Any
 ) -> None:
-    """Keep every whole message of the store in DIR in a new one, NEW.
+    """Copy every whole message of the damaged store in DIR to a new store, NEW.
 
-    Messages keep their place in the log, and their queue_offset: where one was lost, a
-    placeholder with the property CRASHMQ_LOST has its number. With --renumber there
-    are none, later messages move up, and groups' offsets with them. RocketMQ starts on
-    NEW; DIR is not changed. NEW/salvage.json says what was lost where.
+    Messages keep their place in the log and their queue_offset: where one was lost, a
+    placeholder with the property CRASHMQ_LOST takes its number. With --renumber there
+    are none: later messages move up, and the offsets of groups with them. RocketMQ
+    starts on NEW; DIR is not changed. NEW/salvage.json lists what was lost where.
 
-    Exit codes: 0 nothing was lost, 1 some messages were, 2 no store, or a taken place.
+    Exit codes: 0 nothing was lost, 1 some messages were, 2 no store, or NEW exists.
     """
     files, places = files_given(directory, where), places_given(directory, **where)
     try:

@@ -40,7 +40,8 @@ from crashmq.models.printable import printable
     "--out",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Where the small case goes; by default beside FILE, as NAME.min.case.json.",
+    help="Where to write the small case; by default next to FILE, as "
+    "NAME.min.case.json.",
 )
 @click.option(
     "--mutant",

@@ -82,28 +82,30 @@ def _seed(_: click.Context, __: click.Parameter, typed: str) -> int | str:
     "--episodes",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Episodes in all; episode n is scenario n modulo their number.",
+    help="Episodes in all; they take the scenarios in turn.",
 )
 @click.option(
     "--time",
     "time_s",
     callback=_seconds,
     metavar="TIME",
-    help="Begin nothing after 90s, 45m or 6h; with or without --episodes.",
+    help="Start no episode after this time (90s, 45m, 6h); may replace --episodes.",
 )
 @click.option(
     "--out",
     type=PlaceType(),
     required=True,
     metavar="DIR",
-    help="A new directory for rows, report and case files, or one to go on with; or "
+    help="A new directory for rows, report and case files, or one to continue; or "
     "s3://BUCKET/RUN.",
 )
 @click.option(
     "--master", metavar="URL", help="Spark's master; by default this machine."
 )
 @click.option(
-    "--local", is_flag=True, help="On processes of this machine, without Spark or Java."
+    "--local",
+    is_flag=True,
+    help="Use processes of this machine, without Spark or Java.",
 )
 @click.option(
     "--workers",
@@ -117,7 +119,8 @@ def _seed(_: click.Context, __: click.Parameter, typed: str) -> int | str:
     default="0",
     show_default=True,
     metavar="N|nightly",
-    help="With an episode's number it decides its program; a new one each night.",
+    help="With an episode's number it determines the program; `nightly`: a new one "
+    "each night.",
 )
 @click.option(
     "--night",
@@ -130,20 +133,22 @@ def _seed(_: click.Context, __: click.Parameter, typed: str) -> int | str:
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="Glance at N crash states of each episode that passed, too.",
+    help="Also judge N crash states of each episode that passed.",
 )
-@click.option("--mutant", metavar="ID", help="Plant this bug first; red is right then.")
+@click.option(
+    "--mutant", metavar="ID", help="Plant this bug first; then a violation is expected."
+)
 @subject_option
 @baseline_option
 @click.option(
     "--invariants",
     is_flag=True,
-    help="Check classes for the invariants that they list, as the gate does.",
+    help="Also check the invariants that classes list, as the gate does.",
 )
 def command(**typed: Any) -> None:
     """Run many episodes of SCENARIO... and write a report to DIR.
 
-    The same command again goes on with what is there, and makes it longer.
+    The same command again continues the run in DIR and makes it longer.
     """
     _soak(_Typed(**typed))
 
@@ -184,7 +189,7 @@ def _checked(typed: _Typed) -> _Typed:
 
 
 def seed_of(night: date) -> int:
-    """The seed of a night, by whose digits one sees which it was."""
+    """The seed of a night: the digits of its date."""
     return int(f"{night:%Y%m%d}")
 
 
@@ -262,7 +267,7 @@ def _run(typed: _Typed, task: SoakTask, out: Place, engine: _Engine) -> None:
         note = _noting(new_session(out))
     if there:
         say(
-            f"soak: goes on with run {task.run_id} in {out}: {_of(there, typed)}",
+            f"soak: continues run {task.run_id} in {out}: {_of(there, typed)}",
             err=True,
         )
     last, noted = 0.0, 0.0
@@ -334,6 +339,7 @@ def _of(there: int, typed: _Typed) -> str:
 def _kept(out: Place) -> str:
     """What an interrupt leaves of a run, and how to read it."""
     return (
-        f"soak: stopped; the shards that were done lie in {out}. The same command goes "
-        f"on with them; `crashmq report {shlex.quote(str(out))}` tells what they found."
+        f"soak: stopped; the shards that were done lie in {out}. The same command "
+        f"continues them; `crashmq report {shlex.quote(str(out))}` shows what they "
+        "found."
     )

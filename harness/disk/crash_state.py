@@ -27,6 +27,7 @@ from crashmq.harness.disk.namespace import (
     reachable,
 )
 from crashmq.models.ops import UNIT_END, UNIT_ENTRY
+from crashmq.models.quickly_made import quickly_made
 
 Slot: TypeAlias = tuple[str, int]
 
@@ -46,6 +47,7 @@ class Choice(Protocol):
         """The new space of the file: 0 zeros, 1 garbage, 2 another file's bytes."""
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class CrashState:
     """The disk's content after a power loss.
@@ -60,6 +62,7 @@ class CrashState:
     contents: dict[int, bytes]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Layout:
     """Names and sizes after a power loss, without the bytes.

@@ -14,10 +14,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias, assert_never
 
+from crashmq.models.quickly_made import quickly_made
+
 DIRECTORY = 0  # stands for an inode number; files are numbered from 1
 ROOT = ""
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Created:
     """A name now leads to a new and empty file."""
@@ -27,6 +30,7 @@ class Created:
     inode: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Sized:
     """A file has another size."""
@@ -36,6 +40,7 @@ class Sized:
     size: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Renamed:
     """A file has another path. ``carries_data``: durable only with its bytes (P10)."""
@@ -47,6 +52,7 @@ class Renamed:
     carries_data: bool
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Linked:
     """A path now leads to a file of another path: the first half of a split rename."""
@@ -56,6 +62,7 @@ class Linked:
     inode: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Removed:
     """The path of a file or of an empty directory is gone."""
@@ -64,6 +71,7 @@ class Removed:
     path: str
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class DirectoryMade:
     """A path leads to an empty directory."""

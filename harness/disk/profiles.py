@@ -47,7 +47,7 @@ class DiskProfile:
         torn_block: the bytes of a physical sector, of which power that is lost amid its
             write may leave any sector as garbage, or unreadable, be it one that was
             durable and not written; 0: none is torn so (P4).
-        tail: what lies in room that a file was given and nobody has synced since:
+        tail: what lies in room that a file was given and no one has synced since:
             zeros, or also garbage, or what another file had there (P6).
         splits_truncation: whether a file shrinks page by page (P7).
         honours_sync: whether a sync that succeeds has done anything (P15).
@@ -102,7 +102,7 @@ class DiskProfile:
 
     @property
     def tears(self) -> bool:
-        """Whether a write cut short leaves bytes that nobody wrote."""
+        """Whether a write cut short can leave bytes that were never written."""
         return self.shorn_sectors or bool(self.torn_block)
 
 

@@ -273,7 +273,7 @@ class SimDisk:
 
     @property
     def is_certain(self) -> bool:
-        """Whether a power loss could change nothing, be it a directory's name."""
+        """Whether a power loss could change nothing, not even a directory entry."""
         if self._medium.has_effects:
             return False
         # The newest file is the likeliest to lack a sync.
@@ -282,11 +282,17 @@ class SimDisk:
                 return False
         return True
 
-    def unsynced_from(self) -> dict[str, int]:
-        """As ``unsynced``, with the first byte at risk; -1 for a removed file."""
+    def unsynced_from(
+        self, certain: Mapping[str, bytes] | None = None
+    ) -> dict[str, int]:
+        """As ``unsynced``, with the first byte at risk; -1 for a removed file.
+
+        ``certain``: the ``durable_files``, if who asks has them already.
+        """
         if self.is_certain:
             return {}
-        seen, certain = self.files(), self.durable_files()
+        seen = self.files()
+        certain = self.durable_files() if certain is None else certain
         return {
             path: _first_other(certain.get(path, b""), seen[path])
             if path in seen
@@ -296,7 +302,7 @@ class SimDisk:
         }
 
     def half_made(self) -> HalfMade:
-        """The files whose making a power loss could undo, or leave with old bytes."""
+        """Files whose creation a power loss could undo, or leave with old bytes."""
         medium, profile = self._medium, self._medium.profile
         names: list[str] = []
         if profile.metadata == "subset" and medium.has_effects:

@@ -25,9 +25,10 @@ _EDITED = re.compile(r"<mutant \S+ of crashmq\.([\w.]+)>")
 
 
 def rare_functions(program: Program, scenario: str, until: int) -> list[str]:
-    """The store's functions of the breaching step that few others used, as text.
+    """The store's functions that the breaching step called and few other steps did.
 
-    Those of the fewest steps come first, of equal ones the one called last.
+    Returned as text; the functions called in the fewest steps come first, among equals
+    the one called last.
 
     Args:
         program: of a failure on our engine as it is.

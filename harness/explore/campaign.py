@@ -89,9 +89,10 @@ class Result:
 def jobs_of_scenario(
     name: str, seed: int, ops: int, limits: Limits, profile: str = "", mutant: str = ""
 ) -> Iterator[Job]:
-    """Endless: history n is the seed's n-th program, cut to one of the lengths.
+    """An endless stream of jobs; history n is the seed's n-th program, cut to a length.
 
-    In a form that can be closed, if that is asked for.
+    With ``limits.classes_max`` the programs are in a form whose states can all be
+    tried.
     """
     for number in count():
         program = program_for(SCENARIOS[name], seed, number)
@@ -171,10 +172,10 @@ def _run_job(job: Job, deadline: float) -> Result:
     )
     with applied(MUTANTS[job.mutant]) if job.mutant else nullcontext():
         history = record(job.program, job.scenario)
-        history.moments = [
-            moment
-            for number, moment in enumerate(history.moments)
-            if _is_own(moment, job.shared) and number % job.parts == job.part
+        history.crash_points = [
+            crash_point
+            for number, crash_point in enumerate(history.crash_points)
+            if _is_own(crash_point, job.shared) and number % job.parts == job.part
         ]
         if job.part:
             history.breach = None  # the first part tells it
@@ -183,10 +184,12 @@ def _run_job(job: Job, deadline: float) -> Result:
     return Result(explorer.counts, {profile: explorer.counts}, explorer.found)
 
 
-def _is_own(moment: CrashPoint, shared: int) -> bool:
+def _is_own(crash_point: CrashPoint, shared: int) -> bool:
     """Whether a crash point lies after the first ``shared`` ops."""
-    done = len(moment.before)
-    return not shared or done > shared or (done == shared and not moment.is_between)
+    done = len(crash_point.before)
+    return (
+        not shared or done > shared or (done == shared and not crash_point.is_between)
+    )
 
 
 def run_jobs(jobs: Iterator[Job], workers: int, budget_s: float) -> Iterator[Result]:

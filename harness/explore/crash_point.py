@@ -1,11 +1,11 @@
 """Crash points: a history run once, kept at each of its disk actions.
 
-A *moment* is a disk action of one op, before any of it is done, or the time between two
-ops. It holds everything that decides what a crash there leads to: the disk, the clocks,
-what the op in progress had done, and what the judge knew before it. A crash at a moment
-is an ordinary program, ``CrashPoint.program``; the verdict on it here must be that of
-running the program. A history ends before an op with the maximum of nested events,
-since no program can add another one.
+A crash point is a disk action of one op, before any of it is done, or the time between
+two ops. It holds everything that decides what a crash there leads to: the disk, the
+clocks, what the op in progress had done, and what the judge knew before it. A crash
+there is an ordinary program, ``CrashPoint.program``; the verdict on it here must be
+that of running the program. A history ends before an op with the maximum of nested
+events, since no program can add another one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class CrashPoint:
         entries: the events of the op, up to there.
         judge: as of before the op.
         clients: whose consumers run. A crash takes them too, since what one makes of
-            a broker that dies amid its request is not a state that can be copied.
+            a broker that dies during its request is not a state that can be copied.
         client_disks: of the machines that consumers ran on.
         subject: the store of the history, to take its setup from.
     """
@@ -67,16 +67,16 @@ class CrashPoint:
     subject: SnapshotSubject
 
     def ops(self, crash: Crash) -> tuple[Op, ...]:
-        """The ops up to a crash at this moment, with the crash and what it takes."""
+        """The ops up to a crash here, with the crash and what it takes."""
         killed = [EndConsumer(client, "kill") for client in self.clients]
         return (*self.before, During(self.op, self.at_action, crash), *killed)
 
     def down_on(self, disk: SimDisk) -> SnapshotSubject:
-        """The store as it is after a crash at this moment that left ``disk``."""
+        """The store after a crash here that left ``disk``."""
         return self.subject.down_on(disk, self.clock, self.client_disks)
 
     def program(self, crash: Crash) -> Program:
-        """The program that crashes at this moment; its end starts the store again."""
+        """The program that crashes here; its end starts the store again."""
         return Program(self.subject.setup, self.ops(crash))
 
     @property
@@ -95,16 +95,16 @@ class History:
 
     scenario: str
     program: Program
-    moments: list[CrashPoint]
+    crash_points: list[CrashPoint]
     breach: LawViolated | LawUnknown | None = None
 
 
 class Watcher:
-    """Records the moments of an episode, op by op."""
+    """Records the crash points of an episode, op by op."""
 
     def __init__(self, episode: Episode, *, is_down: bool = False) -> None:
         """Watch ``episode``; if its store is down, from its next op on."""
-        self.moments: list[CrashPoint] = []
+        self.crash_points: list[CrashPoint] = []
         self._episode = episode
         self._subject = with_snapshots(episode.subject)
         self._before: tuple[Op, ...] = ()
@@ -114,7 +114,7 @@ class Watcher:
         self._entries: tuple[Entry, ...] = ()
 
     def begin(self, op: Op) -> None:
-        """Record the moment after the last op if it changed anything; watch ``op``."""
+        """Record a crash point if the last op changed anything; watch ``op``."""
         self._look_between()
         self._op = op
         self._subject.disk.on_every_action(self._note)
@@ -124,7 +124,7 @@ class Watcher:
         self._subject.disk.on_every_action(None)
 
     def close(self) -> None:
-        """Record the moment after the last op."""
+        """Record the crash point after the last op."""
         self._look_between()
 
     def _look_between(self) -> None:
@@ -148,7 +148,7 @@ class Watcher:
     def _keep(self, at_action: int, entries: Sequence[Entry]) -> None:
         if self._judge is None:
             self._judge = self._episode.judge.fork(self._subject)
-        self.moments.append(
+        self.crash_points.append(
             CrashPoint(
                 self._before,
                 self._op,
@@ -178,7 +178,7 @@ def _running(judge: Judge, entries: Sequence[Entry]) -> tuple[str, ...]:
 
 
 def record(program: Program, scenario: str) -> History:
-    """Run a program, judged as usual, and record its moments.
+    """Run a program, judged as usual, and record its crash points.
 
     Where the run violates a law, the history ends.
     """
@@ -199,4 +199,4 @@ def record(program: Program, scenario: str) -> History:
         watcher.end()
     finally:
         episode.close()
-    return History(scenario, program, watcher.moments, breach)
+    return History(scenario, program, watcher.crash_points, breach)

@@ -4,7 +4,7 @@ Names and sizes are chosen first, then each sector's version. If all choices tog
 are few, each is made. Else those that are known to find most: all lost, all kept, each
 unit lost alone, the states of a disk that writes in order, each unit kept alone, each
 prefix of the units, each pair lost; then some at random, each with its own share of
-survivors. A state is identified by its view, and its ``Survivors`` are made only if it
+survivors. A state is identified by its key, and its ``Survivors`` are made only if it
 is new.
 
 Source: section 7 of the disk fault model.
@@ -45,20 +45,20 @@ class Vector(NamedTuple):
 
 
 class State(NamedTuple):
-    """A vector, its view, and whether it was drawn at random."""
+    """A vector, its state key, and whether it was drawn at random."""
 
     vector: Vector
-    view: StateKey
+    state_key: StateKey
     is_drawn: bool
 
 
 class CrashStates:
     """The states of one disk at one crash point."""
 
-    def __init__(self, snapshot: DiskSnapshot, views: StateKeys) -> None:
+    def __init__(self, snapshot: DiskSnapshot, state_keys: StateKeys) -> None:
         self._snapshot = snapshot
         self._pending = PendingUnits.of(snapshot)
-        self._views = views
+        self._state_keys = state_keys
         self._sides: dict[tuple[int, ...], _Side] = {}
         self._newest = tuple(unit.versions - 1 for unit in self._pending.names)
 
@@ -77,13 +77,13 @@ class CrashStates:
         for names in self._all_names():
             side = self._side(names)
             for sectors in product(*(range(unit.versions) for unit in side.units)):
-                yield State(Vector(names, sectors), side.view(sectors), False)
+                yield State(Vector(names, sectors), side.state_key(sectors), False)
 
-    def some(self, seed: int, told: int, draws: int) -> Iterator[State]:
-        """The first ``told`` vectors, which find most, then ``draws`` at random."""
+    def some(self, seed: int, promising: int, draws: int) -> Iterator[State]:
+        """The ``promising`` vectors that find most, then ``draws`` at random."""
         seen: set[Vector] = set()
-        for vector in self._told():
-            if len(seen) == told:
+        for vector in self._promising():
+            if len(seen) == promising:
                 break
             if vector not in seen:
                 seen.add(vector)
@@ -154,17 +154,17 @@ class CrashStates:
         return product(*(range(unit.versions) for unit in self._pending.names))
 
     def _state(self, vector: Vector, *, is_drawn: bool) -> State:
-        view = self._side(vector.names).view(vector.sectors)
-        return State(vector, view, is_drawn)
+        state_key = self._side(vector.names).state_key(vector.sectors)
+        return State(vector, state_key, is_drawn)
 
     def _side(self, names: tuple[int, ...]) -> _Side:
         side = self._sides.get(names)
         if side is None:
             left = self._pending.left(_kept(self._pending.names, names))
-            side = self._sides[names] = _Side(self._snapshot, left, self._views)
+            side = self._sides[names] = _Side(self._snapshot, left, self._state_keys)
         return side
 
-    def _told(self) -> Iterator[Vector]:
+    def _promising(self) -> Iterator[Vector]:
         newest = self._newest
         nothing = tuple(0 for _ in newest)
         yield Vector(nothing, tuple(0 for _ in self._side(nothing).units))
@@ -248,14 +248,16 @@ class _Side:
         "_plain",
         "_profile",
         "_sector_size",
+        "_state_keys",
         "_varying",
-        "_views",
         "settling",
         "units",
     )
 
-    def __init__(self, snapshot: DiskSnapshot, left: Left, views: StateKeys) -> None:
-        self._views = views
+    def __init__(
+        self, snapshot: DiskSnapshot, left: Left, state_keys: StateKeys
+    ) -> None:
+        self._state_keys = state_keys
         self._profile = snapshot.profile
         self._sector_size = snapshot.profile.sector_size
         self.settling = Settling(snapshot, left)
@@ -265,7 +267,7 @@ class _Side:
         files, medium = left.files, snapshot.medium
         self._has_bad = medium.has_bad
         self._plain = [
-            views.frame(
+            state_keys.frame(
                 left.directories,
                 [(f.paths, f.inode.mtime_ms, len(f.content)) for f in files],
                 medium.foreign_size,
@@ -293,8 +295,8 @@ class _Side:
         """The number of vectors of sectors."""
         return prod([unit.versions for unit in self.units])
 
-    def view(self, sectors: tuple[int, ...]) -> StateKey:
-        """The view of a vector: what a store will find."""
+    def state_key(self, sectors: tuple[int, ...]) -> StateKey:
+        """The state key of a vector: what a store will find."""
         numbers = self._plain.copy()
         for one in self._varying:
             numbers[one.number + 1] = self._made(one, sectors)
@@ -331,12 +333,12 @@ class _Side:
 
     def _number(self, file: LeftFile, content: bytes) -> int:
         if not self._has_bad:
-            return self._views.content(file.paths, content)
+            return self._state_keys.content(file.paths, content)
         inode = file.inode
         bad = inode.unreadable_sectors()
         if not file.is_certain:
             bad = bad_sectors(self._profile, inode, content)
-        return self._views.content(file.paths, content, bad)
+        return self._state_keys.content(file.paths, content, bad)
 
     def _merged(self, file: LeftFile, chosen: tuple[int, ...]) -> bytes:
         if not any(chosen):

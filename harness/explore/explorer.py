@@ -56,8 +56,8 @@ class _Left(NamedTuple):
 class _Nested:
     """A state whose recovery is to be crashed in turn."""
 
-    moment: CrashPoint
-    fall: JudgedCrash
+    crash_point: CrashPoint
+    judged: JudgedCrash
     crash: Callable[[], Crash]
     depth: int
     name: str
@@ -88,9 +88,9 @@ class Explorer:
         self._begin()
 
     def _begin(self) -> None:
-        self._views = StateKeys()
-        self._falls = JudgedCrashes(self._views)
-        self._recoveries = Recoveries(self._scenario, self._views, self.counts)
+        self._state_keys = StateKeys()
+        self._judged_crashes = JudgedCrashes(self._state_keys)
+        self._recoveries = Recoveries(self._scenario, self._state_keys, self.counts)
         self._decided: dict[tuple[StateKey, int, CrashKind], Outcome] = {}
         self._queue: list[_Nested] = []
         self._begun_at = 0
@@ -104,11 +104,11 @@ class Explorer:
         if history.breach is not None:
             self._note_run(history)
         self._begin_depth()
-        for number, moment in enumerate(history.moments):
+        for number, crash_point in enumerate(history.crash_points):
             if self._stops() or self._is_enough():
-                counts.open += len(history.moments) - number
+                counts.open += len(history.crash_points) - number
                 break
-            self._explore(moment, 1)
+            self._explore(crash_point, 1)
         self._explore_recoveries()
         counts.states_per_history.append(counts.visited - before)
         if was_open == (counts.open, counts.open_recoveries):
@@ -127,26 +127,26 @@ class Explorer:
             self.counts.stopped_early = True
         return self.counts.stopped_early
 
-    def _explore(self, moment: CrashPoint, depth: int) -> None:
-        for cut, disk in self._disks(moment):
-            kill = self._falls.at(moment, "process_kill", cut)
-            loss = self._falls.at(moment, "power_loss", cut)
-            self._kill(moment, kill, cut, disk, depth)
+    def _explore(self, crash_point: CrashPoint, depth: int) -> None:
+        for cut, disk in self._disks(crash_point):
+            kill = self._judged_crashes.at(crash_point, "process_kill", cut)
+            loss = self._judged_crashes.at(crash_point, "power_loss", cut)
+            self._kill(crash_point, kill, cut, disk, depth)
             if disk.profile.loses_unsynced and cut not in HEADS:
-                self._lose_power(moment, loss, cut, disk, depth)
+                self._lose_power(crash_point, loss, cut, disk, depth)
 
-    def _disks(self, moment: CrashPoint) -> Iterator[tuple[int, DiskSnapshot]]:
+    def _disks(self, crash_point: CrashPoint) -> Iterator[tuple[int, DiskSnapshot]]:
         """The disk before the action in progress, then after each part of it."""
-        yield 0, moment.disk
-        storing = None if moment.is_between else moment.disk.storing
+        yield 0, crash_point.disk
+        storing = None if crash_point.is_between else crash_point.disk.storing
         if self._limits.cuts and storing is not None:
             for cut in cuts_of(len(storing[1])):
-                yield cut, SimDisk.fork(moment.disk, cut).snapshot()
+                yield cut, SimDisk.fork(crash_point.disk, cut).snapshot()
 
     def _kill(
         self,
-        moment: CrashPoint,
-        one: JudgedCrash,
+        crash_point: CrashPoint,
+        judged: JudgedCrash,
         cut: int,
         disk: DiskSnapshot,
         depth: int,
@@ -154,25 +154,25 @@ class Explorer:
         crash = Crash("process_kill", cut=cut)
         self.counts.space += 1
         seen = SimDisk.fork(disk)
-        remnant = Remnant(self._views.of(*seen.seen()), seen.files, lambda: disk)
+        remnant = Remnant(self._state_keys.of(*seen.seen()), seen.files, lambda: disk)
         left = _Left(lambda: crash, remnant)
-        self._decide(moment, one, left, depth)
+        self._decide(crash_point, judged, left, depth)
         self.counts.closed += 1
 
     def _lose_power(
         self,
-        moment: CrashPoint,
-        one: JudgedCrash,
+        crash_point: CrashPoint,
+        judged: JudgedCrash,
         cut: int,
         disk: DiskSnapshot,
         depth: int,
     ) -> None:
-        spread = CrashStates(disk, self._views)
+        crash_states = CrashStates(disk, self._state_keys)
         counts, limits = self.counts, self._limits
         most = limits.exact_max if depth == 1 else limits.exact_max_nested
-        space = spread.space(most)
+        space = crash_states.space(most)
         if space > most and limits.classes_max:
-            closed = self._close(moment, one, spread, cut, depth)
+            closed = self._close(crash_point, judged, crash_states, cut, depth)
             if closed is not None:
                 counts.space += closed
                 counts.closed += 1
@@ -181,16 +181,18 @@ class Explorer:
         seed = self._seed + counts.visited
         is_small = space <= most
         states = (
-            spread.all() if is_small else spread.some(seed, limits.told, limits.draws)
+            crash_states.all()
+            if is_small
+            else crash_states.some(seed, limits.promising, limits.draws)
         )
         for state in states:
             if counts.visited % _LOOKS_AT_CLOCK == 0 and self._stops():
                 counts.open += 1
                 return
-            left = _lost_power(spread, state, cut)
-            outcome = self._decide(moment, one, left, depth)
+            left = _lost_power(crash_states, state, cut)
+            outcome = self._decide(crash_point, judged, left, depth)
             if state.is_drawn:
-                counts.drawn[_class_of(moment, "power_loss", outcome)] += 1
+                counts.drawn[_class_of(crash_point, "power_loss", outcome)] += 1
         if is_small:
             counts.closed += 1
         else:
@@ -198,9 +200,9 @@ class Explorer:
 
     def _close(
         self,
-        moment: CrashPoint,
-        one: JudgedCrash,
-        spread: CrashStates,
+        crash_point: CrashPoint,
+        judged: JudgedCrash,
+        crash_states: CrashStates,
         cut: int,
         depth: int,
     ) -> int | None:
@@ -210,27 +212,27 @@ class Explorer:
         """
 
         def decide(state: State) -> Reads | None:
-            left = _lost_power(spread, state, cut)
-            self._decide(moment, one, left, depth)
-            return self._recoveries.reads_of(moment, one, left.remnant)
+            left = _lost_power(crash_states, state, cut)
+            self._decide(crash_point, judged, left, depth)
+            return self._recoveries.reads_of(crash_point, judged, left.remnant)
 
-        return spread.by_reads(decide, self._limits.classes_max, self._stops)
+        return crash_states.by_reads(decide, self._limits.classes_max, self._stops)
 
     def _decide(
-        self, moment: CrashPoint, one: JudgedCrash, left: _Left, depth: int
+        self, crash_point: CrashPoint, judged: JudgedCrash, left: _Left, depth: int
     ) -> Outcome:
         counts = self.counts
         counts.visited += 1
-        key = (left.remnant.view, one.number, one.kind)
+        key = (left.remnant.state_key, judged.number, judged.kind)
         outcome = self._decided.get(key)
         if outcome is None:
             counts.distinct += 1
-            if one.breach is not None:
-                outcome = Outcome("", one.breach)
+            if judged.breach is not None:
+                outcome = Outcome("", judged.breach)
             else:
-                outcome = self._recoveries.outcome(moment, one, left.remnant)
+                outcome = self._recoveries.outcome(crash_point, judged, left.remnant)
             self._decided[key] = outcome
-            self._note(moment, one, left.crash, outcome, depth)
+            self._note(crash_point, judged, left.crash, outcome, depth)
         self._count(outcome.breach)
         return outcome
 
@@ -242,19 +244,19 @@ class Explorer:
 
     def _note(
         self,
-        moment: CrashPoint,
-        one: JudgedCrash,
+        crash_point: CrashPoint,
+        judged: JudgedCrash,
         crash: Callable[[], Crash],
         outcome: Outcome,
         depth: int,
     ) -> None:
-        name = _class_of(moment, one.kind, outcome)
+        name = _class_of(crash_point, judged.kind, outcome)
         self.counts.classes[name] += 1
         if outcome.breach is not None:
             signature = f"{outcome.breach.id} {name.partition(' Started')[0]}"
-            self._keep(signature, outcome.breach, moment.program(crash()))
+            self._keep(signature, outcome.breach, crash_point.program(crash()))
         elif depth < self._limits.depth:
-            self._queue.append(_Nested(moment, one, crash, depth, name))
+            self._queue.append(_Nested(crash_point, judged, crash, depth, name))
 
     def _note_run(self, history: History) -> None:
         """Keep a violation of the history itself, before any crash was added."""
@@ -284,10 +286,10 @@ class Explorer:
                 if self._stops() or self._is_enough():
                     self.counts.open_recoveries += len(chosen) - number
                     break
-                for moment in self._recoveries.moments(
-                    state.moment, state.fall, state.crash()
+                for crash_point in self._recoveries.crash_points(
+                    state.crash_point, state.judged, state.crash()
                 ):
-                    self._explore(moment, depth + 1)
+                    self._explore(crash_point, depth + 1)
 
     def _chosen(self, queue: list[_Nested], depth: int) -> list[_Nested]:
         limits = self._limits
@@ -307,26 +309,28 @@ class Explorer:
         return [*firsts, *others[::step]][:most]
 
 
-def _lost_power(spread: CrashStates, state: State, cut: int) -> _Left:
+def _lost_power(crash_states: CrashStates, state: State, cut: int) -> _Left:
     return _Left(
-        partial(_power_loss, spread, state.vector, cut),
+        partial(_power_loss, crash_states, state.vector, cut),
         Remnant(
-            state.view,
-            partial(spread.files, state.vector),
-            partial(spread.disk, state.vector),
+            state.state_key,
+            partial(crash_states.files, state.vector),
+            partial(crash_states.disk, state.vector),
         ),
     )
 
 
-def _power_loss(spread: CrashStates, vector: Vector, cut: int) -> Crash:
-    return Crash("power_loss", spread.survivors(vector), cut)
+def _power_loss(crash_states: CrashStates, vector: Vector, cut: int) -> Crash:
+    return Crash("power_loss", crash_states.survivors(vector), cut)
 
 
-def _class_of(moment: CrashPoint, kind: CrashKind, outcome: Outcome) -> str:
+def _class_of(crash_point: CrashPoint, kind: CrashKind, outcome: Outcome) -> str:
     """The class of a state: kind of op, kind of action, and what followed."""
-    verb, path = moment.disk.last
-    place = "between ops" if moment.is_between else f"{verb} {path.partition('/')[0]}"
-    return f"{_innermost(moment.op)}, {place}, {kind}, {outcome.path}"
+    verb, path = crash_point.disk.last
+    place = (
+        "between ops" if crash_point.is_between else f"{verb} {path.partition('/')[0]}"
+    )
+    return f"{_innermost(crash_point.op)}, {place}, {kind}, {outcome.path}"
 
 
 def _innermost(op: Op) -> str:

@@ -46,12 +46,13 @@ LEFT_BY_SYNCS = (
 
 @dataclass(slots=True)
 class Failures:
-    """The result of failing the calls of one program.
+    """The result of failing the disk calls of one program, one at a time.
 
     Attributes:
-        visited: runs.
-        calls: those in which a call failed.
-        open: ops and kinds of failure that time did not allow, or not to the end.
+        visited: number of runs.
+        calls: how many of them had a failing call.
+        open: pairs of op and kind of failure that were not tried completely in
+            time.
         found: by law, the first run that violated it.
     """
 
@@ -62,7 +63,7 @@ class Failures:
 
     @property
     def is_closed(self) -> bool:
-        """Whether each call of each op failed once, and once permanently."""
+        """Whether each call of each op was tried, failing once and failing for good."""
         return not self.open
 
 

@@ -28,7 +28,7 @@ class JudgedCrash(NamedTuple):
     Attributes:
         judge: what is known after it.
         ops: what was done until then, the crash with it, whatever that leaves.
-        number: equal for falls with the same verdict on the same files.
+        number: equal for judged crashes with the same verdict on the same files.
         breach: the law that the unfinished op violated already, if one.
     """
 
@@ -47,22 +47,22 @@ class JudgedCrashes:
     number.
     """
 
-    def __init__(self, views: StateKeys) -> None:
-        self._views = views
+    def __init__(self, state_keys: StateKeys) -> None:
+        self._state_keys = state_keys
         self._newest: dict[tuple[CrashKind, bool], tuple[CrashPoint, JudgedCrash]] = {}
 
-    def at(self, moment: CrashPoint, kind: CrashKind, cut: int = 0) -> JudgedCrash:
+    def at(self, crash_point: CrashPoint, kind: CrashKind, cut: int = 0) -> JudgedCrash:
         """Judge a crash at a crash point, whatever it leaves.
 
         After ``cut`` bytes of a store into a mapping; that matters only for the
         checkpoint, which may then be torn.
         """
-        is_torn = cut > 0 and moment.disk.last == _WRITES_CHECKPOINT
+        is_torn = cut > 0 and crash_point.disk.last == _WRITES_CHECKPOINT
         known = self._newest.get((kind, is_torn))
-        if known is not None and _are_alike(known[0], moment):
-            return known[1]._replace(ops=moment.ops(Crash(kind)))
-        one = judged_crash(moment, kind, self._views, cut if is_torn else 0)
-        self._newest[kind, is_torn] = moment, one
+        if known is not None and _are_alike(known[0], crash_point):
+            return known[1]._replace(ops=crash_point.ops(Crash(kind)))
+        one = judged_crash(crash_point, kind, self._state_keys, cut if is_torn else 0)
+        self._newest[kind, is_torn] = crash_point, one
         return one
 
 
@@ -76,30 +76,35 @@ def _are_alike(one: CrashPoint, other: CrashPoint) -> bool:
 
 
 def judged_crash(
-    moment: CrashPoint, kind: CrashKind, views: StateKeys, cut: int = 0
+    crash_point: CrashPoint, kind: CrashKind, state_keys: StateKeys, cut: int = 0
 ) -> JudgedCrash:
     """Judge a crash at a crash point, whatever it leaves."""
     crash = Crash(kind, cut=cut)
-    verb, path = moment.disk.last
-    seen = Crashed(kind, moment.at_action, f"{verb}:{path}")
-    judge = moment.judge.fork(moment.subject, views.read)
-    op = During(moment.op, moment.at_action, crash)
-    step = Step.cut_short(op, moment.entries, seen, crash)
+    verb, path = crash_point.disk.last
+    seen = Crashed(kind, crash_point.at_action, f"{verb}:{path}")
+    judge = crash_point.judge.fork(crash_point.subject, state_keys.read)
+    op = During(crash_point.op, crash_point.at_action, crash)
+    step = Step.cut_short(op, crash_point.entries, seen, crash)
     breach: LawViolated | LawUnknown | None = None
     try:
         judge.judge(step, DOWN)
-        for client in moment.clients:
-            judge.judge(_killed(client, moment.clock[0], step), DOWN)
+        for client in crash_point.clients:
+            judge.judge(_killed(client, crash_point.clock[0], step), DOWN)
     except (LawViolated, LawUnknown) as error:
         breach = error
-    known = (token(judge.state()), moment.clock, moment.life, _kept(moment))
-    ops = moment.ops(Crash(kind))
-    return JudgedCrash(kind, judge, ops, views.number(known), breach)
+    known = (
+        token(judge.state()),
+        crash_point.clock,
+        crash_point.life,
+        _kept(crash_point),
+    )
+    ops = crash_point.ops(Crash(kind))
+    return JudgedCrash(kind, judge, ops, state_keys.number(known), breach)
 
 
-def _kept(moment: CrashPoint) -> tuple[object, ...]:
+def _kept(crash_point: CrashPoint) -> tuple[object, ...]:
     """What the machines of clients have on their disks."""
-    disks = sorted(moment.client_disks.items())
+    disks = sorted(crash_point.client_disks.items())
     return tuple(
         [
             (client, *sorted(SimDisk.fork(disk).files().items()))

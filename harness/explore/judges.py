@@ -16,21 +16,21 @@ from crashmq.models.plain_state import forked, is_alike, token
 class Judges:
     """The numbers given so far, and the newest judge at each place."""
 
-    def __init__(self, views: StateKeys) -> None:
-        self._views = views
+    def __init__(self, state_keys: StateKeys) -> None:
+        self._state_keys = state_keys
         self._newest: dict[Hashable, tuple[list[object], int]] = {}
 
     def number(self, judge: Judge, place: Hashable) -> int:
-        """The number of a judge.
+        """A number for what a judge knows, equal for judges that know the same.
 
         Args:
-            judge: what it knows now decides.
+            judge: the judge; its present knowledge decides.
             place: where judges with the same knowledge are likely to have been.
         """
         state = judge.state()
         known = self._newest.get(place)
         if known is not None and is_alike(known[0], state):
             return known[1]
-        number = self._views.number(token(state))
+        number = self._state_keys.number(token(state))
         self._newest[place] = forked(state), number
         return number

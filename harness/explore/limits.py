@@ -12,9 +12,9 @@ class Limits:
     Attributes:
         depth: crashes in a row, each in the recovery from the one before.
         exact_max: a crash point with at most so many states has each of them tried; of
-            one with more, the ``told`` that find most, and ``draws`` at random.
+            one with more, the ``promising`` that find most, and ``draws`` at random.
         exact_max_nested: the same at crash points of a recovery.
-        told: see ``exact_max``.
+        promising: see ``exact_max``.
         draws: see ``exact_max``.
         nested_max: from how many states of a history the recovery is crashed too; the
             first of each class come first. 0: from all.
@@ -30,7 +30,7 @@ class Limits:
     depth: int = 2
     exact_max: int = 4096
     exact_max_nested: int = 256
-    told: int = 256
+    promising: int = 256
     draws: int = 64
     nested_max: int = 8
     nested_draws: int = 4

@@ -53,7 +53,7 @@ _UNJUDGED = Outcome("Skipped", None)
 class Remnant(NamedTuple):
     """What a crash has left: a key of it; its files and disk, made on first use."""
 
-    view: StateKey
+    state_key: StateKey
     files: Callable[[], Mapping[str, bytes]]
     disk: Callable[[], DiskSnapshot]
 
@@ -73,7 +73,7 @@ class _Left:
     positions: Positions
     numbers: tuple[object, ...]
     seen: Mapping[str, bytes]
-    view: StateKey
+    state_key: StateKey
     clock: tuple[int, int]
     path: str
     number: int
@@ -98,7 +98,7 @@ class Recoveries:
     """Every start so far, and every way a started store went on."""
 
     scenario: str
-    views: StateKeys
+    state_keys: StateKeys
     counts: Certificate
     _starts: dict[tuple[StateKey, tuple[int, int], CrashKind], _Left] = field(
         default_factory=dict
@@ -108,45 +108,49 @@ class Recoveries:
     _healed: dict[object, Breach | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._judges = Judges(self.views)
+        self._judges = Judges(self.state_keys)
 
     def outcome(
-        self, moment: CrashPoint, fall: JudgedCrash, remnant: Remnant
+        self, crash_point: CrashPoint, judged: JudgedCrash, remnant: Remnant
     ) -> Outcome:
-        """Judge the state that a crash at ``moment`` has left."""
-        if fall.judge.is_unsure:
+        """Judge the state that a crash at ``crash_point`` has left."""
+        if judged.judge.is_unsure:
             return _UNJUDGED
         files = remnant.files()
-        left = self._starts.get((remnant.view, moment.clock, fall.kind))
+        left = self._starts.get((remnant.state_key, crash_point.clock, judged.kind))
         if left is not None:
             files = left.step.starts[0].found  # with what nobody reads, as it was left
         else:
-            left = self._reads.find(_root(remnant.view, moment, fall, files), files)
+            left = self._reads.find(
+                _root(remnant.state_key, crash_point, judged, files), files
+            )
         if left is not None and left.is_shared:
-            known = self._judged_again(left, files, fall, moment)
+            known = self._judged_again(left, files, judged, crash_point)
             if known is not None:
                 return known
-        return self._started(moment, fall, remnant)
+        return self._started(crash_point, judged, remnant)
 
     def reads_of(
-        self, moment: CrashPoint, fall: JudgedCrash, remnant: Remnant
+        self, crash_point: CrashPoint, judged: JudgedCrash, remnant: Remnant
     ) -> Reads | None:
         """What the start on a state reads; None unless a start that reads so was run.
 
         Empty if none is run on any state of this crash.
         """
-        if fall.breach is not None or fall.judge.is_unsure:
+        if judged.breach is not None or judged.judge.is_unsure:
             return ()
         files = remnant.files()
-        return self._reads.path(_root(remnant.view, moment, fall, files), files)
+        return self._reads.path(
+            _root(remnant.state_key, crash_point, judged, files), files
+        )
 
-    def moments(
-        self, moment: CrashPoint, fall: JudgedCrash, crash: Crash
+    def crash_points(
+        self, crash_point: CrashPoint, judged: JudgedCrash, crash: Crash
     ) -> list[CrashPoint]:
         """The crash points within the recovery from a crash."""
-        disk = SimDisk.fork(moment.disk, crash.cut)
+        disk = SimDisk.fork(crash_point.disk, crash.cut)
         disk.crash(crash)
-        episode = self._episode(moment, fall, disk, crash)
+        episode = self._episode(crash_point, judged, disk, crash)
         watcher = Watcher(episode, is_down=True)
         try:
             watcher.begin(Restart())
@@ -158,27 +162,27 @@ class Recoveries:
             episode.ops.append(Restart())
             watcher.close()
             episode.close()
-        return watcher.moments
+        return watcher.crash_points
 
     def _judged_again(
         self,
         left: _Left,
         files: Mapping[str, bytes],
-        fall: JudgedCrash,
-        moment: CrashPoint,
+        judged: JudgedCrash,
+        crash_point: CrashPoint,
     ) -> Outcome | None:
         """Ask this judge about a known start; None if it was not continued."""
-        end = self._end(left, files, fall)
+        end = self._end(left, files, judged)
         if end in self._ends:
             return Outcome(left.path, self._ends[end])
-        judge = fall.judge.fork(left)
+        judge = judged.judge.fork(left)
         try:
             judge.judge(left.step.with_found(files), left.positions)
         except (LawViolated, LawUnknown) as breach:
             return Outcome(left.path, breach)
         if left.positions == DOWN or judge.is_unsure:
             return Outcome(left.path, None)
-        key = self._key(left, fall, moment, judge)
+        key = self._key(left, judged, crash_point, judge)
         if key not in self._healed:
             return None
         if end is not None:
@@ -186,7 +190,7 @@ class Recoveries:
         return Outcome(left.path, self._healed[key])
 
     def _end(
-        self, left: _Left, files: Mapping[str, bytes], fall: JudgedCrash
+        self, left: _Left, files: Mapping[str, bytes], judged: JudgedCrash
     ) -> tuple[int, ...] | None:
         """The key of a start's verdict, once the files that it found are judged.
 
@@ -195,42 +199,42 @@ class Recoveries:
         if not left.is_shared:
             return None
         try:
-            found = fall.judge.judge_found_again(files, left.step, left.seen)
+            found = judged.judge.judge_found_again(files, left.step, left.seen)
         except (LawViolated, LawUnknown):
             return None
-        return None if found is None else (left.number, fall.number, found)
+        return None if found is None else (left.number, judged.number, found)
 
     def _started(
-        self, moment: CrashPoint, fall: JudgedCrash, remnant: Remnant
+        self, crash_point: CrashPoint, judged: JudgedCrash, remnant: Remnant
     ) -> Outcome:
         self.counts.starts += 1
         if self.counts.starts % _STARTS_KEPT == 0:
             gc.collect(0)  # what a start raised may lead to itself
         disk = SimDisk.fork(remnant.disk())
-        subject = moment.down_on(disk)
+        subject = crash_point.down_on(disk)
         asked = None if disk.seen().has_bad else disk.note_reads()
-        interpreter = interpreter_of(subject.setup, subject, moment.life)
+        interpreter = interpreter_of(subject.setup, subject, crash_point.life)
         with recording() as probes:
-            step = interpreter.run(Restart(), len(fall.ops))
+            step = interpreter.run(Restart(), len(judged.ops))
         left, files = self._left(subject, step, probes), step.starts[0].found
         if left.is_shared:
-            self._starts[remnant.view, moment.clock, fall.kind] = left
+            self._starts[remnant.state_key, crash_point.clock, judged.kind] = left
         if asked is not None:
-            root = _root(remnant.view, moment, fall, files)
+            root = _root(remnant.state_key, crash_point, judged, files)
             self._reads.add(root, asked.all(), files, left)
-        end = self._end(left, files, fall)
+        end = self._end(left, files, judged)
         if end in self._ends:
             subject.close()
             return Outcome(left.path, self._ends[end])
-        outcome = self._judged(moment, fall, subject, interpreter.life, left)
+        outcome = self._judged(crash_point, judged, subject, interpreter.life, left)
         if end is not None:
             self._ends[end] = outcome.breach
         return outcome
 
     def _judged(
         self,
-        moment: CrashPoint,
-        fall: JudgedCrash,
+        crash_point: CrashPoint,
+        judged: JudgedCrash,
         subject: SnapshotSubject,
         life: int,
         left: _Left,
@@ -241,14 +245,14 @@ class Recoveries:
             subject.setup,
             subject=subject,
             keep_trace=False,
-            judge=fall.judge.fork(subject),
+            judge=judged.judge.fork(subject),
             life=life,
-            after=fall.ops,
+            after=judged.ops,
         )
         try:
             episode.judge.judge(left.step, left.positions)
             if episode.is_up and episode.heal():
-                self._go_on(episode, left, fall, moment)
+                self._go_on(episode, left, judged, crash_point)
         except (LawViolated, LawUnknown) as breach:
             return Outcome(left.path, breach)
         finally:
@@ -256,21 +260,25 @@ class Recoveries:
         return Outcome(left.path, None)
 
     def _key(
-        self, left: _Left, fall: JudgedCrash, moment: CrashPoint, judge: Judge
+        self, left: _Left, judged: JudgedCrash, crash_point: CrashPoint, judge: Judge
     ) -> tuple[object, ...]:
         """The key that decides how a started store goes on and is judged."""
-        known = self._judges.number(judge, (left.view, fall.number))
-        at = (left.view, left.positions, left.numbers, left.clock)
-        on_clients = fall.number if moment.client_disks else 0
-        return (*at, moment.life, known, on_clients)
+        known = self._judges.number(judge, (left.state_key, judged.number))
+        at = (left.state_key, left.positions, left.numbers, left.clock)
+        on_clients = judged.number if crash_point.client_disks else 0
+        return (*at, crash_point.life, known, on_clients)
 
     def _go_on(
-        self, episode: Episode, left: _Left, fall: JudgedCrash, moment: CrashPoint
+        self,
+        episode: Episode,
+        left: _Left,
+        judged: JudgedCrash,
+        crash_point: CrashPoint,
     ) -> None:
         if not left.is_shared:
             episode.go_on()
             return
-        key = self._key(left, fall, moment, episode.judge)
+        key = self._key(left, judged, crash_point, episode.judge)
         if key in self._healed:
             known = self._healed[key]
             if known is not None:
@@ -285,24 +293,24 @@ class Recoveries:
         self._healed[key] = None
 
     def _episode(
-        self, moment: CrashPoint, fall: JudgedCrash, disk: SimDisk, crash: Crash
+        self, crash_point: CrashPoint, judged: JudgedCrash, disk: SimDisk, crash: Crash
     ) -> Episode:
-        subject = moment.down_on(disk)
+        subject = crash_point.down_on(disk)
         return Episode(
             self.scenario,
             subject.setup,
             subject=subject,
             keep_trace=False,
-            judge=fall.judge.fork(subject),
-            life=moment.life,
-            after=moment.ops(crash),
+            judge=judged.judge.fork(subject),
+            life=crash_point.life,
+            after=crash_point.ops(crash),
         )
 
     def _left(
         self, subject: SnapshotSubject, step: Step, probes: Mapping[str, int]
     ) -> _Left:
         positions, numbers = subject.positions(), subject.numbers()
-        view, clock = self.views.of(*subject.disk.seen()), subject.clock
+        state_key, clock = self.state_keys.of(*subject.disk.seen()), subject.clock
         is_asked = subject.disk.profile.honours_sync
         did = token(step.beside_what_was_found)
         return _Left(
@@ -310,21 +318,24 @@ class Recoveries:
             positions,
             numbers,
             subject.files(),
-            view,
+            state_key,
             clock,
             " ".join([status_of(step.seen), *sorted(probes)]),
-            self.views.number((did, positions, numbers, view, clock)),
+            self.state_keys.number((did, positions, numbers, state_key, clock)),
             not is_asked or subject.disk.is_certain,
             subject.epoch_ms,
         )
 
 
 def _root(
-    view: StateKey, moment: CrashPoint, fall: JudgedCrash, files: Mapping[str, bytes]
+    state_key: StateKey,
+    crash_point: CrashPoint,
+    judged: JudgedCrash,
+    files: Mapping[str, bytes],
 ) -> Hashable:
     """What a start knows without a read, and whether the disk holds what readers see.
 
     No frame has the sizes of what nobody reads.
     """
     unread = [len(files[path]) if path in files else -1 for path in NEVER_READ]
-    return (view[0], moment.clock, fall.kind, *unread)
+    return (state_key[0], crash_point.clock, judged.kind, *unread)

@@ -11,7 +11,7 @@ from crashmq.harness.explore.explorer import Explorer, Found
 from crashmq.harness.explore.limits import Limits
 from crashmq.models.program import Program
 
-_STATES_A_MOMENT = 16
+_STATES_A_CRASH_POINT = 16
 
 
 def sample(program: Program, scenario: str, states: int, seed: int = 0) -> Found | None:
@@ -25,22 +25,24 @@ def sample(program: Program, scenario: str, states: int, seed: int = 0) -> Found
     """
     limits = Limits(
         depth=1,
-        exact_max=_STATES_A_MOMENT,
-        told=_STATES_A_MOMENT // 2,
-        draws=_STATES_A_MOMENT // 4,
+        exact_max=_STATES_A_CRASH_POINT,
+        promising=_STATES_A_CRASH_POINT // 2,
+        draws=_STATES_A_CRASH_POINT // 4,
         states_max=states,
         cuts=False,
     )
     explorer = Explorer(scenario, limits, seed=seed)
     history = record(program, scenario)
-    history.moments = _spread_out(history.moments, max(1, states // _STATES_A_MOMENT))
+    history.crash_points = _spread_out(
+        history.crash_points, max(1, states // _STATES_A_CRASH_POINT)
+    )
     explorer.explore(history)
     return next(iter(explorer.found.values()), None)
 
 
-def _spread_out(moments: list[CrashPoint], wanted: int) -> list[CrashPoint]:
+def _spread_out(crash_points: list[CrashPoint], wanted: int) -> list[CrashPoint]:
     """That many crash points, evenly from the first to the last."""
-    count = len(moments)
+    count = len(crash_points)
     if count <= wanted:
-        return moments
-    return [moments[count * number // wanted] for number in range(wanted)]
+        return crash_points
+    return [crash_points[count * number // wanted] for number in range(wanted)]

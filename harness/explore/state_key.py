@@ -1,7 +1,7 @@
 """State keys: small keys for what a store will find on a disk, equal if it is equal.
 
-A view is a *frame* (every path, time and size) and each file's bytes, with those that
-cannot be read. Each content gets a number once, so that a key is a short tuple and
+A state key is a *frame* (every path, time and size) and each file's bytes, with those
+that cannot be read. Each content gets a number once, so that a key is a short tuple and
 crashes that leave the same files are found. What neither a store nor the judge ever
 reads is left out: of ``lock`` and ``abort`` only that they exist
 (``tests/harness/test_explore_state_key.py`` checks that the engine keeps to it).
@@ -79,7 +79,7 @@ class StateKeys:
         foreign_size: int = 0,
         has_bad: bool = False,
     ) -> StateKey:
-        """The view of a disk as readers see it; arguments as for ``SimDisk.seen``."""
+        """The key of a disk as readers see it; arguments as for ``SimDisk.seen``."""
         paths: dict[int, list[str]] = {}
         for path, number in sorted(names.items()):
             paths.setdefault(number, []).append(path)

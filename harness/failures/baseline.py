@@ -62,7 +62,7 @@ class Baseline:
 
 
 def baseline_on(day: date, known: Iterable[Known]) -> Baseline:
-    """The entries that excuse on a day, and those whose time is over."""
+    """The entries that are valid on a day, and those that have expired."""
     entries = tuple(known)
     return Baseline(
         tuple(one for one in entries if one.expires >= day),
@@ -118,7 +118,7 @@ def _entry(entry: Any, where: str) -> Known:
         if not isinstance(text, str):
             raise BadBaseline(f"{where}: {name} is {shown(text)}, and is to be text.")
     if not texts["reason"].strip():
-        raise BadBaseline(f"{where}: say in `reason` why nobody mends it today.")
+        raise BadBaseline(f"{where}: say in `reason` why it is not fixed today.")
     expires = entry.get("expires")
     if type(expires) is not date:
         raise BadBaseline(

@@ -146,7 +146,7 @@ _PROPERTY = _text(
 _ASKED = _text(r".{0,100000}", "a text of at most 100000 characters")
 _EXPRESSION = _text(
     r"(?!(?:\s*\|\|)+\s*\Z).{1,10000}",
-    "an expression: 1 to 10000 characters, not separators alone",
+    "an expression: 1 to 10000 characters, not only separators",
 )
 _BELOW = _text(r"[^\0]{0,1000}", "the beginning of a path, at most 1000 characters")
 _FILE = _text(
@@ -384,7 +384,7 @@ def _check_planted(plant: PlantFile, where: str, places: _Places) -> None:
             found = f"{shown(folder)} is where the store puts a file, and no folder"
             raise OutOfBounds(where, found)
     if path in _DELETED_FILES:
-        raise OutOfBounds(where, f"{shown(path)} is a file that the store alone writes")
+        raise OutOfBounds(where, f"{shown(path)} is a file that only the store writes")
     if not is_folder and path in places.folders:
         found = f"{shown(path)} is where the store has a folder, and no file"
         raise OutOfBounds(where, found)

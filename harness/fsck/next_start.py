@@ -133,7 +133,7 @@ def _refusals_of_ours(image: StoreImage) -> Iterator[str]:
 
 
 def cut_by_rocketmq(image: StoreImage, release: Release) -> LogStop:
-    """Where it would find the log's end."""
+    """The phy_offset at which a start of RocketMQ would find the log's end."""
     log = image.commit_log
     if (by_name := _as_named(image)) != log.files:
         return _end_by_name(by_name, image.commit_log.file_size, crashed=image.abort)
@@ -231,10 +231,10 @@ def _is_seen(stop: LogStop, first: int) -> bool:
 
 
 def replayed_from(image: StoreImage, release: Release) -> int:
-    """The base of the first file whose records it reads.
+    """The base of the first log file whose records the next start reads.
 
     Source: CommitLog#recoverNormally, the last three files; #recoverAbnormally, the
-    newest whose first record is older than the checkpoint by three seconds. As of 5.4
+    newest whose first record is older than the checkpoint by three seconds. Since 5.4
     ConsumeQueueStore#isMappedFileMatchedRecover: the newest whose first record some
     queue has reached; after a crash the checkpoint's sixth field says how far, or its
     second time, without three seconds.

@@ -27,7 +27,7 @@ def notes_on(judged: Judged) -> Iterator[str]:
     for path, file in image.index().files:
         is_breach = judged.stale_allowed and file.is_untold
         if file.data and not file.slot_num and not is_breach:
-            yield f"{path}: it does not tell how many slots it has; it is not judged."
+            yield f"{path}: not judged, since it does not show how many slots it has."
     steps = (
         f"{image.commit_log.where(record.phy_offset)}: the clock was set back here; "
         f"times are not judged."

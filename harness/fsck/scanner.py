@@ -1,16 +1,16 @@
-"""The fast half of fsck: what of a large store is right, so that no law need see it.
+"""The fast half of fsck: finds what of a large store is right, so laws can skip it.
 
-The log is cut into splits, which are read apart from each other, by processes or by
-Spark. A split finds its first record by itself, follows the sizes from there past its
-own end, and takes up again behind damage. Of each window of it one loop follows the
-sizes, numpy looks at all fields at once, zlib at each body; then each queue's units are
-compared with the files of that queue. Memory is that of a window and of what is kept.
+The log is cut into splits, which are read independently, by processes or by Spark. A
+split finds its first record by itself, follows the sizes from there past its own end,
+and resumes behind damage. For each window of it one loop follows the sizes, numpy
+checks all fields at once, zlib each body; then each queue's units are compared with the
+files of that queue. Memory is that of a window and of what is kept.
 
 *Left out* are messages that are whole, have nothing odd, follow each other in number
 and time, and either all have the unit they must have, or none. Everything else is kept,
 with the records around it and the ends of every run: the laws see those, as they see
-all of a small store, and they alone say what it means. What cannot be proven at once
-(IPv6 hosts, long topics, property CRCs, NULs) is parsed as the laws' reader does it.
+all of a small store, and they alone decide. What cannot be proven at once (IPv6 hosts,
+long topics, property CRCs, NULs) is parsed as the laws' reader does it.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def numbered(block: Raw) -> tuple[Ints, list[bytes]]:
 
 
 class Tails(NamedTuple):
-    """What properties of one shape tell: which rows are plain, and their tags codes."""
+    """Properties of records of one shape: the plain rows, and their tags codes."""
 
     plain: Bools
     codes: Ints

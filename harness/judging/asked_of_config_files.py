@@ -1,6 +1,6 @@
 """What is asked of a broker's config files, as it leaves them.
 
-Each file is written anew and then renamed, so that no crash leaves it torn.
+Each file is written again and then renamed, so that no crash leaves it torn.
 """
 
 from __future__ import annotations

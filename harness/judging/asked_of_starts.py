@@ -113,7 +113,7 @@ def _ask_rec_6(at: FilesFound) -> Breaches:
 def _crash_proof(laws: tuple[Law[[Judged]], ...], *needs: Fact) -> None:
     """Declare laws of the files that hold even after a crash, before any mending.
 
-    A crash leaves files that nobody has judged: to know them again costs more.
+    A crash leaves files that no one has judged: to know them again costs more.
     """
 
     @asked_together(laws, on=FilesFound, needs=(*AFTER_A_CRASH, *needs))

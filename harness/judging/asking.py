@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cache, wraps
+from functools import cache
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
@@ -127,7 +127,7 @@ from crashmq.models.laws.file_laws import (
     QUEUE_LAWS,
 )
 from crashmq.models.laws.judged import Judged
-from crashmq.models.laws.registry import Law, LawUnknown
+from crashmq.models.laws.registry import Law, LawUnknown, LawViolated
 from crashmq.models.ops import Capability
 from crashmq.models.verdict import Violation
 
@@ -143,12 +143,25 @@ _beside_the_image = attrgetter(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One law, or one group of laws, at one kind of moment."""
+    """One law, or one group of laws, at one kind of moment.
+
+    Either one law with what ``judge``s it, which the judge itself asks, or laws that
+    ``ask`` for themselves.
+    """
 
     laws: tuple[Law[Any], ...]
     needs: tuple[Fact, ...]
     where: Callable[[Any], bool] | None
-    ask: Callable[[Any, Checks], None]
+    ask: Callable[[Any, Checks], None] | None
+    judge: Callable[[Any], Breaches] | None = None
+
+    def violated(self, found: list[Violation]) -> LawViolated:
+        """What to raise where its one law does not hold."""
+        return self.laws[0].error(found)
+
+    def unknown(self, cause: Exception) -> LawUnknown:
+        """What to raise where its one law failed itself."""
+        return LawUnknown(self.laws[0].id, cause)
 
 
 OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
@@ -255,21 +268,10 @@ def asked(
         needs: the facts that must hold, or the law is excused.
         where: to which of these moments it applies; None: to each.
     """
-    name, error = law.id, law.error
 
     def declare(judge: Callable[[M], Breaches]) -> Callable[[M], Breaches]:
-        @wraps(judge)
-        def ask(at: M, checks: Checks) -> None:
-            breaches = judge(at)
-            checks[name] = checks.get(name, 0) + 1
-            try:
-                found = [*breaches]
-            except Exception as cause:
-                raise LawUnknown(name, cause) from cause
-            if found:
-                raise error(found)
-
-        asked_together((law,), on=on, needs=needs, where=where)(ask)
+        facts = (*OF_MOMENTS.get(on, ()), *needs)
+        _declare(on, Question((law,), facts, where, None, judge))
         return judge
 
     return declare
@@ -286,11 +288,14 @@ def asked_together(
 
     def declare(ask: Callable[[M, Checks], None]) -> Callable[[M, Checks], None]:
         facts = (*OF_MOMENTS.get(on, ()), *needs)
-        question = Question(tuple(laws), facts, where, ask)
-        _QUESTIONS.setdefault(on, []).append(question)
+        _declare(on, Question(tuple(laws), facts, where, ask))
         return ask
 
     return declare
+
+
+def _declare(on: type[Moment], question: Question) -> None:
+    _QUESTIONS.setdefault(on, []).append(question)
 
 
 def questions() -> Mapping[type[Moment], Sequence[Question]]:
@@ -299,11 +304,16 @@ def questions() -> Mapping[type[Moment], Sequence[Question]]:
 
 
 class Prepared(NamedTuple):
-    """A question with all of it at hand that is looked at each time."""
+    """A question with all of it at hand that is looked at each time.
+
+    ``law_id`` is that of its one law, for which ``judge`` counts; else it is "".
+    """
 
     where: Callable[[Any], bool] | None
     proofs: tuple[Callable[[Moment], bool], ...]
-    ask: Callable[[Any, Checks], None]
+    law_id: str
+    judge: Callable[[Any], Breaches] | None
+    ask: Callable[[Any, Checks], None] | None
     question: Question
 
 
@@ -319,9 +329,10 @@ class Askable(NamedTuple):
 
 @cache
 def askable(capabilities: frozenset[Capability]) -> Askable:
-    """What a judge asks of a subject that can do so much; all is declared by then.
+    """The questions that a judge can ask of a subject with these capabilities.
 
-    Facts that are certain for such a subject are not looked at again.
+    All laws must be declared by then. Facts that are certain for such a subject are not
+    checked again.
     """
     decided = decided_by(capabilities)
     kept: dict[type[Moment], list[Prepared]] = {}
@@ -335,7 +346,9 @@ def askable(capabilities: frozenset[Capability]) -> Askable:
             open_facts = tuple([one for one in question.needs if one not in decided])
             proofs = tuple([HOLDS[one] for one in open_facts])
             asked_so = replace(question, needs=open_facts)
-            one = Prepared(question.where, proofs, question.ask, asked_so)
+            law_id = question.laws[0].id if question.judge is not None else ""
+            how = (law_id, question.judge, question.ask)
+            one = Prepared(question.where, proofs, *how, asked_so)
             kept.setdefault(on, []).append(one)
     can = {law.id for of in kept.values() for one in of for law in one.question.laws}
     return Askable(kept, {key: n for key, n in never.items() if key[0] not in can})

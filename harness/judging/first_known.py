@@ -1,4 +1,4 @@
-"""What a judge knows of a store that was never started: of what it begins with, too."""
+"""What a judge knows before the first start, of the store's initial files included."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crashmq.scenarios.catalogue.found_stores import files_found
 
 
 def first_known(setup: Setup, capabilities: frozenset[Capability]) -> Knowledge:
-    """What is known before the first step; some subjects always begin anew."""
+    """What is known before a program's first step, of the files it begins with."""
     disk = PROFILES[setup.disk_profile]
     known = Knowledge.of_new_store(setup, disk, capabilities)
     finds = {Capability.FINDS_STORES, Capability.STORES_AS_ROCKETMQ} <= capabilities

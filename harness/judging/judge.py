@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from crashmq.harness.judging import all_that_is_asked  # noqa: F401  so it is asked
-from crashmq.harness.judging.asking import askable
+from crashmq.harness.judging.asking import Question, askable
 from crashmq.harness.judging.first_known import first_known
 from crashmq.models.files.store_image import StoreImage, read_store
 from crashmq.models.history import Step
@@ -82,6 +82,8 @@ class Judge:
         self._subject = subject
         self._read: Reader = read_store
         self._image: StoreImage | None = None
+        self._is_judging = False
+        self._files: Mapping[str, bytes] | None = None
 
     def fork(self, subject: LookedAt, read: Reader | None = None) -> Judge:
         """A judge of another subject with this history; ``read`` decodes for it."""
@@ -91,6 +93,7 @@ class Judge:
         other._questions, other._walk = self._questions, self._walk
         other._subject, other._image = subject, self._image
         other._read = self._read if read is None else read
+        other._is_judging, other._files = False, None
         return other
 
     def state(self) -> list[object]:
@@ -114,7 +117,7 @@ class Judge:
 
     def image(self) -> StoreImage:
         """The files as they are now, decoded; unchanged ones are not read again."""
-        return self.image_of(self._subject.files())
+        return self.image_of(self.all_files())
 
     def image_of(self, files: Mapping[str, bytes]) -> StoreImage:
         """Decode those of ``files`` that are the store's own."""
@@ -124,11 +127,18 @@ class Judge:
 
     def files(self) -> Mapping[str, bytes]:
         """The store's files as they are now."""
-        return self.known.tampering.without_foreign(self._subject.files())
+        return self.known.tampering.without_foreign(self.all_files())
 
     def all_files(self) -> Mapping[str, bytes]:
-        """As ``files``, and the foreign files."""
-        return self._subject.files()
+        """As ``files``, and the foreign files.
+
+        Nothing runs while a step is judged, so its files are looked at once.
+        """
+        if not self._is_judging:
+            return self._subject.files()
+        if self._files is None:
+            self._files = self._subject.files()
+        return self._files
 
     def unsynced_from(self) -> Mapping[str, int]:
         """The files that a power loss could change, and where."""
@@ -139,34 +149,56 @@ class Judge:
         return self._subject.half_made()
 
     def judge(self, step: Step, now: Positions) -> None:
-        """Judge one step, and know what it tells.
+        """Judge one step, and learn what it shows.
 
         Args:
-            step: what was done, and what came of it.
-            now: what the store reports after the step.
+            step: what was done, and its results.
+            now: the positions that the store reports after the step.
 
         Raises:
             LawViolated: the law that was broken first, as its own class.
             LawUnknown: a law failed itself.
         """
-        self.ask(self._walk(At(step, self.known, self, now)))
+        self._is_judging, self._files = True, None
+        try:
+            self.ask(self._walk(At(step, self.known, self, now)))
+        finally:
+            self._is_judging = False
 
     def ask(self, moments: Iterable[Moment]) -> None:
-        """At each moment, ask each law of it whose facts hold."""
-        asked, checks, excused = self._questions, self.checks, self.excused
+        """At a moment, ask each law declared for it whose facts hold."""
+        asked, checks = self._questions, self.checks
         for moment in moments:
-            for where, proofs, ask, question in asked.get(type(moment), ()):
+            for where, proofs, law_id, judge, ask, question in asked.get(
+                type(moment), ()
+            ):
                 if where is not None and not where(moment):
                     continue
                 for holds in proofs:
                     if not holds(moment):
-                        fact = question.needs[proofs.index(holds)]
-                        for law in question.laws:
-                            key = (law.id, fact)
-                            excused[key] = excused.get(key, 0) + 1
+                        self._excuse(question, proofs.index(holds))
                         break
                 else:
-                    ask(moment, checks)
+                    if judge is None:
+                        assert ask is not None, question
+                        ask(moment, checks)
+                        continue
+                    # What follows is done here, and not by a function of each law:
+                    # most of a judge's time is spent in this loop.
+                    breaches = judge(moment)
+                    checks[law_id] = checks.get(law_id, 0) + 1
+                    try:
+                        found = [*breaches]
+                    except Exception as cause:
+                        raise question.unknown(cause) from cause
+                    if found:
+                        raise question.violated(found)
+
+    def _excuse(self, question: Question, number: int) -> None:
+        """Count that a question is not asked, since one of its facts does not hold."""
+        for law in question.laws:
+            key = (law.id, question.needs[number])
+            self.excused[key] = self.excused.get(key, 0) + 1
 
     def judge_caught_up(self, now: Positions, busy: Sequence[str]) -> None:
         """Ask the laws of a store in which no service should have work left."""
@@ -189,7 +221,7 @@ class Judge:
                 self.ask([GroupCaughtUp(*at, key, left)])
 
     def judge_idle(self) -> None:
-        """Ask the law of groups whose consumers have told that nothing is left."""
+        """Ask the law of groups whose consumers report that nothing is left to do."""
         known, model = self.known.consumption, self.known.model
         at = At(_NOTHING_DONE, self.known, self, _NOWHERE)
         filters = self.known.setup.filters
@@ -204,7 +236,7 @@ class Judge:
                 self.ask([GroupIdle(*at, key, told, end)])
 
     def judge_all_delivered(self, now: Positions) -> None:
-        """Ask the law of a store in which no delayed message should wait any more."""
+        """Ask the law of a store in which every delayed message must be delivered."""
         self.ask([AllDelivered(_NOTHING_DONE, self.known, self, now)])
 
     def judge_statistics(self, seen: Statistics) -> None:

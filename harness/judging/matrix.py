@@ -154,9 +154,9 @@ _ONE_MOMENT = (
 )
 _LATER = (
     "it may have been asked in an earlier op and read at any time since; the broker "
-    "tells nobody when"
+    "does not report when"
 )
-_DAMAGED = "nobody can tell units of damaged messages from what damage made of others"
+_DAMAGED = "units of damaged messages cannot be told from damaged units of others"
 _FILTERED: Final = (*_PULL, "expression", "expression_type")
 _BROKER: Final = tuple([one.name for one in fields(BrokerPulled)])
 _GONE = "which messages match, only the queue of one moment says; RD-14 bounds the rest"
@@ -164,7 +164,7 @@ _UNANSWERED = "a put that got no answer may be among them"
 
 _ONE_BY_ONE = "it asks of each match by itself whether its topic is deleted by then"
 _COMPARING = "the queue's files go while times are compared: any offset that it had"
-_NOT_TOLD = "the crash takes what clients have subscribed: the next start tells of it"
+_NOT_TOLD = "the crash takes the clients' subscriptions; the next start shows it"
 _SUBSCRIBED = "a group may subscribe, or go, at any moment meanwhile"
 _HALF_READ = (
     "what a failed call has left half done, a pull that was held may have read before; "
@@ -262,5 +262,5 @@ def _ids(laws: tuple[object, ...]) -> set[str]:
 
 
 def rows() -> dict[str, str]:
-    """Each cell that can be told in words, by field and situation."""
+    """Each field of an answer and situation, with the laws that bound it."""
     return {f"{one.field} {one.situation}": one.text for one in cells()}

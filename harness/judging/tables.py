@@ -86,7 +86,7 @@ def asked_and_excused() -> str:
 
 
 def what_failures_stop() -> str:
-    """What a failed call may stop, by the kind of file, and until when."""
+    """The table of docs/disk.md: what a failed disk call may stop, and until when."""
     rows = [
         (f"`{one.part}`", one.calls, one.stops, one.until, "yes" if one.puts else "no")
         for one in STOPS

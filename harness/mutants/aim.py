@@ -77,7 +77,7 @@ def aim_of(mutant: Mutant, shares: Mapping[str, int]) -> Aim:
 
 
 def neighbour_by(aim: Aim, seed: int, number: int) -> tuple[str, Program]:
-    """A neighbour of a program that runs the lines, or of any one of the corpus."""
+    """A variation of a program that runs the mutated lines, or at times of any."""
     is_any = not aim.entries or number % ANY_OF == ANY_OF - 1
     return neighbour(packaged_corpus() if is_any else aim.entries, seed, number)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import gc
 from collections.abc import Iterator
+from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeAlias
 
@@ -37,10 +38,7 @@ def plan_codes(planner: Planner, old_text: str, new: ast.Module) -> None:
     """
     module, where = planner.module, planner.where
     living = functions_of(module)
-    keys = {
-        (code.co_qualname, code.co_firstlineno): key
-        for key, code in _codes(compile(old_text, "<old>", "exec", dont_inherit=True))
-    }
+    keys = _keys_of(old_text)
     if any(_is_inside(changed, one) for changed in planner.functions for one in living):
         living.clear()
         gc.collect()  # a call that is over may have left what it made in a cycle
@@ -51,7 +49,7 @@ def plan_codes(planner: Planner, old_text: str, new: ast.Module) -> None:
             if _place(function) not in keys:
                 raise MutantStale(
                     f"{where}: its file was changed after it was imported, and the "
-                    f"text read is another function's. Start anew."
+                    "text there is another function's. Start again."
                 )
             _keep_outer_names(function, changed)
     ast.fix_missing_locations(new)
@@ -64,7 +62,7 @@ def plan_codes(planner: Planner, old_text: str, new: ast.Module) -> None:
 
 
 def functions_of(module: ModuleType) -> list[FunctionType]:
-    """Every live function object whose text is the module's."""
+    """Every live function object that was compiled from the module's text."""
     names = vars(module)
     return [
         each
@@ -147,6 +145,13 @@ def _keep_outer_names(function: FunctionType, changed: ChangedFunction) -> None:
         if name not in used and not (name == "__class__" and "super" in used):
             unused = ast.Expr(ast.Name(name, ast.Load()))
             changed.new.body.append(ast.If(ast.Constant(value=False), [unused], []))
+
+
+@lru_cache(maxsize=128)
+def _keys_of(text: str) -> dict[tuple[str, int], _Key]:
+    """Which definition of a shipped text begins at a line; nobody changes it."""
+    whole = compile(text, "<old>", "exec", dont_inherit=True)
+    return {(code.co_qualname, code.co_firstlineno): key for key, code in _codes(whole)}
 
 
 def _codes(code: CodeType) -> Iterator[tuple[_Key, CodeType]]:

@@ -195,7 +195,7 @@ def _replaced(text: str, edit: Edit, where: str) -> str:
     shown = before if len(before) <= _SHOWN_MAX else f"{before[:_SHOWN_MAX]}..."
     raise MutantStale(
         f"{where}: the text {shown!r} is there {times or len(spans)} times, not "
-        f"once{_nearest(text, before)}. The function changed: write the edit anew."
+        f"once{_nearest(text, before)}. The function has changed: rewrite the edit."
     )
 
 

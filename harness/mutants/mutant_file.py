@@ -101,7 +101,7 @@ def read_mutants(
         raise BadMutantFile(f"{path}: not TOML: {error}.") from None
     except RecursionError:
         raise BadMutantFile(
-            f"{path}: nested too deep; a mutant needs tables in a list, and no more."
+            f"{path}: nested too deep; a mutant needs only tables in a list."
         ) from None
     except ValueError as error:  # a number of thousands of digits
         raise BadMutantFile(f"{path}: a value that cannot be read: {error}.") from None

@@ -14,9 +14,10 @@ import difflib
 import importlib
 import inspect
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from types import ModuleType
 
 from crashmq.harness.mutants.codes import plan_codes
@@ -63,7 +64,7 @@ class Mutant:
         as_shipped: whether RocketMQ behaves so to this day.
         component: the part of the store it is in, as the catalogue names it.
         difficulty: 1 (any restart shows it) to 5 (several rare things together); 0
-            if nobody has judged it.
+            if no one has judged it.
         needs: what the world must be able to do, in the catalogue's words.
     """
 
@@ -118,6 +119,7 @@ def applied(mutant: Mutant) -> Iterator[None]:
     """
     swaps = _planned(mutant)
     swaps.do()
+    _caches.cache_clear()
     packages = _packages(mutant)
     forget_results(packages)
     try:
@@ -125,6 +127,7 @@ def applied(mutant: Mutant) -> Iterator[None]:
     finally:
         forget_results(packages)
         swaps.undo()
+        _caches.cache_clear()
 
 
 def _planned(mutant: Mutant) -> Swaps:
@@ -153,7 +156,7 @@ def _plan_module(swaps: Swaps, mutant_id: str, edits: list[Edit]) -> None:
             f"{wheres[-1]}: the edited text is not Python: {what}."
         ) from None
     planner = Planner(swaps, module, wheres[0])
-    planner.read(ast.parse(shipped), tree)
+    planner.read(ast.parse(shipped), tree, shipped, text)
     plan_codes(planner, shipped, tree)
 
 
@@ -200,6 +203,19 @@ def _packages(mutant: Mutant) -> set[str]:
 
 def forget_results(packages: Collection[str]) -> None:
     """Empty the caches of ``packages``, which other code may have filled."""
+    for forget in _caches(frozenset(packages), len(sys.modules)):
+        forget()
+
+
+@lru_cache(maxsize=8)
+def _caches(packages: frozenset[str], modules: int) -> list[Callable[[], object]]:
+    """What empties each cache of the packages, of so many modules that are imported.
+
+    To look for them takes as long as a short episode does, and each program with
+    switch points at lines asks. A mutant that is planted, or undone, may bind others.
+    """
+    del modules
+    found: list[Callable[[], object]] = []
     for name in sorted(sys.modules):
         if any(name == top or name.startswith(f"{top}.") for top in packages):
             for member in list(vars(sys.modules[name]).values()):
@@ -207,4 +223,5 @@ def forget_results(packages: Collection[str]) -> None:
                 for each in (member, *inner):
                     forget = getattr(each, "cache_clear", None)
                     if callable(forget):
-                        forget()
+                        found.append(forget)
+    return found

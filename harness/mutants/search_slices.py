@@ -34,6 +34,7 @@ from crashmq.models.program import Program
 from crashmq.models.verdict import Outcome
 from crashmq.scenarios.catalogue.failing import failing_for
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
+from crashmq.scenarios.programs.twists import twisted
 from crashmq.scenarios.programs.workload import phrase_for, program_for
 
 SliceKind = Literal["soak", "neighbours", "stops", "failures", "explore", "machine"]
@@ -42,13 +43,13 @@ EPISODES = 10
 ROUND = 20  # slices from one of a hunt's rarer kinds to the next one
 EXAMPLES = 10
 EXPLORED_OPS = (4, 6, 8, 12, 16, 24)
-EXPLORED_MOMENTS = 12
+EXPLORED_CRASH_POINTS = 12
 EXPLORED_STARTS = 400
 SWEEP_POINTS = 60
 STOPPED = "overlaps"
 STOPS = 4  # sweeps of a slice
 FAILURES = 8
-LIMITS = Limits(exact_max=64, told=32, draws=16, nested_max=4, nested_draws=1)
+LIMITS = Limits(exact_max=64, promising=32, draws=16, nested_max=4, nested_draws=1)
 """A slice tries a little of many histories, where the explorer's command tries all of
 one: bugs lie in few moments, and nobody knows in which."""
 
@@ -134,7 +135,8 @@ def program_of(
     if kind == "neighbours":
         return neighbour_by(aim, seed, episode)
     name = scenario_of_turn(episode, aim)
-    return name, program_for(SCENARIOS[name], seed, episode)
+    program = program_for(SCENARIOS[name], seed, episode)
+    return name, twisted(program, seed, episode)
 
 
 def run_episode(
@@ -224,8 +226,8 @@ def _explore(seed: int, number: int, aim: Aim) -> SliceRow:
     draw = mixed(seed * _SEEDS_APART + number)
     length = EXPLORED_OPS[draw % len(EXPLORED_OPS)]
     history = record(replace(program, ops=program.ops[:length]), scenario)
-    apart = max(1, len(history.moments) // EXPLORED_MOMENTS)
-    history.moments = history.moments[(draw >> 8) % apart :: apart]
+    apart = max(1, len(history.crash_points) // EXPLORED_CRASH_POINTS)
+    history.crash_points = history.crash_points[(draw >> 8) % apart :: apart]
     explorer = Explorer(
         scenario,
         LIMITS,

@@ -122,7 +122,7 @@ class ChangedFunction:
 
 
 class Planner:
-    """Walks the old and the new tree of one module and plans the differences."""
+    """Compares a module's old and new syntax tree and plans what code to replace."""
 
     def __init__(self, swaps: Swaps, module: ModuleType, where: str) -> None:
         self.swaps = swaps
@@ -130,13 +130,21 @@ class Planner:
         self.where = where
         self.changes = 0
         self.functions: list[ChangedFunction] = []
+        self._lines: tuple[list[str], list[str]] = ([], [])
 
-    def read(self, old: ast.Module, new: ast.Module) -> None:
+    def read(self, old: ast.Module, new: ast.Module, *texts: str) -> None:
         """Plan new values and definitions; collect the changed functions.
+
+        Args:
+            old: the shipped module.
+            new: the edited one.
+            texts: what each of them was parsed from.
 
         Raises:
             MutantUnsupported: a difference is out of reach, or there is none.
         """
+        shipped, edited = (text.split("\n") for text in texts)
+        self._lines = shipped, edited
         self._body(old.body, new.body, self.module, "")
         if not self.changes:
             raise MutantUnsupported(
@@ -178,9 +186,17 @@ class Planner:
         for (name, _), statement in after.items():
             if (name, _) not in before:
                 self._added(statement, holder, name)
-            elif dumped(before[name, _]) != dumped(statement):
+            elif not self._is_as_it_was(before[name, _], statement):
                 self._changed(before[name, _], statement, holder, path + name)
         self._loose(old, new, path)
+
+    def _is_as_it_was(self, old: ast.stmt, new: ast.stmt) -> bool:
+        """Whether both mean the same; the same lines in the same place do."""
+        places = zip(self._lines, (old, new), strict=True)
+        before, after = (_lines_of(node, lines) for lines, node in places)
+        if before == after and old.col_offset == new.col_offset:
+            return True
+        return dumped(old) == dumped(new)
 
     def _changed(
         self, old: ast.stmt, new: ast.stmt, holder: type | ModuleType, path: str
@@ -250,7 +266,8 @@ class Planner:
     def _loose(self, old: list[ast.stmt], new: list[ast.stmt], path: str) -> None:
         """Make new imports; refuse other new statements that bind nothing."""
         bound = {id(statement) for _, statement in definitions(new)}
-        known = set(map(dumped, old))
+        named = {id(statement) for _, statement in definitions(old)}
+        known = {dumped(each) for each in old if id(each) not in named}
         for statement in new:
             if id(statement) in bound or dumped(statement) in known:
                 continue
@@ -283,6 +300,13 @@ def explicit_super(tree: ast.AST, cls: str) -> None:
                         owner = ast.parse(cls, mode="eval").body
                         node.args = [owner, ast.Name(first, ast.Load())]
                         ast.fix_missing_locations(node)
+
+
+def _lines_of(node: ast.stmt, lines: list[str]) -> list[str]:
+    """The lines that a statement stands on, with its decorators."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    first = min([node.lineno, *(each.lineno for each in decorators)])
+    return lines[first - 1 : node.end_lineno]
 
 
 def dumped(node: ast.AST) -> str:

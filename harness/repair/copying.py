@@ -27,7 +27,7 @@ def made_whole(out: Path) -> Iterator[Path]:
     """A directory to fill that has its name only once it is filled.
 
     It lies in ``NAME.partial`` until then, beside a file that says whose that is. What
-    an interrupt leaves is that directory; the next one begins anew there.
+    an interrupt leaves is that directory; the next one begins again there.
 
     Raises:
         CannotRepair: ``out`` exists, or something else has the partial's name.
@@ -89,7 +89,7 @@ def copy_file(source: Path, target: Path) -> None:
 
 
 def link_file(source: Path, target: Path) -> None:
-    """Link a file that nobody writes any more; copy it where no link can be."""
+    """Link a file that is no longer written; copy it where links are not possible."""
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         os.link(source, target)
@@ -107,7 +107,7 @@ def erase(path: Path, start: int) -> None:
 
 
 def copy_rest(root: Path, out: Path, left_out: Collection[str]) -> None:
-    """Copy everything below ``root`` but what stands in ``left_out`` at its top.
+    """Copy everything below ``root`` except the top-level names in ``left_out``.
 
     Only regular files are copied; links are not followed.
     """

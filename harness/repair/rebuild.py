@@ -2,7 +2,7 @@
 
 Nothing of the old ones is asked but their sizes. A topic that the broker's list does
 not have was deleted, and is not listed again; a queue that counts from 0 again was made
-anew, and its earlier messages are not listed.
+again, and its earlier messages are not listed.
 
 In place, what is made again is prepared beside the store and then exchanged, one name
 after the other. As long as that lasts the store has a file ``abort`` and no checkpoint,
@@ -69,7 +69,7 @@ class Rebuilt:
     Attributes:
         end: the phy_offset after the last record.
         deleted: topics that were not listed, since they were deleted.
-        anew: queues that count from 0 again.
+        again: queues that count from 0 again.
         unlisted: records whose number does not follow, and that have no unit.
     """
 

@@ -317,8 +317,8 @@ class SimRuntime:
             return
         waits = "; ".join(f"{a.name} waits for {a.waits_for}" for a in self._waiting)
         raise Deadlock(
-            f"nobody can run any more and no time-out will come: {waits}. Let one of "
-            f"them release what it holds before it waits."
+            f"deadlock: no activity can run and no time-out will come: {waits}. One "
+            "of them must release what it holds before it waits."
         )
 
     def _sweep(self) -> bool:

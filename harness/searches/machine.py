@@ -65,8 +65,8 @@ class Recorder:
     """The newest failing program of each law, and how much was run.
 
     ``starts`` counts starts that were judged, ``probes`` hits by name. Hypothesis runs
-    what it reports once more, so after a search the newest program is the one it
-    shrank, if it was told to shrink.
+    a failure once more to report it, so after a search the newest program is the shrunk
+    one, if Hypothesis was configured to shrink.
     """
 
     mutant: str = ""
@@ -77,7 +77,7 @@ class Recorder:
     progress: Callable[[int], None] | None = None
 
     def add(self, episode: Episode) -> None:
-        """Count an episode that is over, and tell how many there were."""
+        """Count a finished episode; returns how many there were."""
         self.episodes += 1
         self.starts += episode.starts
         self.probes.update(episode.probes)

@@ -30,7 +30,7 @@ from crashmq.models.laws.registry import LawViolated
 
 
 class SearchInterrupted(KeyboardInterrupt):
-    """An interrupt amid a search: what it had found, and how many programs it ran."""
+    """An interrupt during a search: what it had found, and how many programs it ran."""
 
     def __init__(self, found: FoundFailure | None, runs: int) -> None:
         super().__init__()

@@ -24,7 +24,7 @@ def search_settings(
     """The settings of one profile.
 
     Args:
-        profile: ``dev`` (chance anew each time, remembers failures), ``ci`` (the same
+        profile: ``dev`` (chance again each time, remembers failures), ``ci`` (the same
             cases each time, remembers nothing) or ``nightly`` (many cases).
         max_examples: cases to try instead of the profile's number.
         steps: rules a machine takes in one case.

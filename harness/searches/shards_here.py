@@ -39,7 +39,7 @@ def run_here(
     workers: int | None = None,
     time_s: float | None = None,
 ) -> None:
-    """Run the shards that are missing of so many episodes, and commit them in ``out``.
+    """Run the missing shards of a run of ``episodes``, and commit them in ``out``.
 
     ``progress`` is called every half second, and once at the end.
 
@@ -47,12 +47,12 @@ def run_here(
         task: what is run.
         out: the run's directory, begun already.
         episodes: how many the run shall have.
-        progress: told how far it is.
-        workers: how many processes at a time; None for one a core.
-        time_s: seconds after which no shard is begun; None for as long as it takes.
+        progress: is given the progress.
+        workers: how many processes at a time; None for one per core.
+        time_s: seconds after which no shard is begun; None: no limit.
 
     Raises:
-        CannotWrite: the disk is full, say.
+        CannotWrite: the directory cannot be written, for example on a full disk.
         ShardLost: a shard could not be done, however often it was begun.
     """
     workers = workers or os.cpu_count() or 1
@@ -116,6 +116,6 @@ def _is_time(time_s: float | None, elapsed_s: float) -> bool:
 def _given_up(shard: Shard, how: str, died: int) -> ShardLost:
     return ShardLost(
         f"{died} processes that were to run the episodes {shard.first_episode} to "
-        f"{shard.end - 1} died, the last by {how}: see that there is memory for "
-        f"--workers, and give the same command again, which goes on."
+        f"{shard.end - 1} died, the last by {how}: make sure that there is memory for "
+        "--workers, and run the same command again to continue."
     )

@@ -19,7 +19,7 @@ class Callers:
         self._alone: Event | None = None
 
     def come(self, count: int) -> None:
-        """Set how many callers there are now; 0: none."""
+        """Set the number of callers in the store; 0 when an op has ended."""
         self._inside, self._stopping, self._alone = count, 0, None
 
     def wait_for_the_others(self, runtime: SimRuntime) -> None:

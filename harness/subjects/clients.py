@@ -109,11 +109,11 @@ _ENDED = Skipped("the client has ended meanwhile")
 
 
 class ListenerFailed(Exception):
-    """What a listener raises that is told to."""
+    """What a listener raises if the op asks for a failure."""
 
 
 class ClientEnded(BaseException):
-    """What ends all that a client still does once its process is no more."""
+    """What ends all that a client still does once its process no longer exists."""
 
 
 class _Client:
@@ -121,7 +121,7 @@ class _Client:
 
     Attributes:
         op: what its consumer is and subscribes now.
-        is_ended: its process is no more; whatever it still does ends with
+        is_ended: its process no longer exists; whatever it still does ends with
             ``ClientEnded`` where others would see it.
     """
 
@@ -144,7 +144,7 @@ class _Client:
         self._subscribing = clients.runtime.lock()
 
     def check(self) -> None:
-        """Go no further if the process is no more."""
+        """Go no further if the process no longer exists."""
         if self.is_ended:
             raise ClientEnded
 
@@ -458,7 +458,7 @@ class Clients:
         self._disks: dict[str, SimDisk] = {}
 
     def tell(self, event: Happening) -> None:
-        """Pass on what a consumer does, to whoever is told by then."""
+        """Pass an event of a consumer on to the present observer."""
         self.note(event)
 
     def disk_of(self, client: str) -> SimDisk:
@@ -474,7 +474,7 @@ class Clients:
         return {client: disk.snapshot() for client, disk in self._disks.items()}
 
     def find_disks(self, disks: Mapping[str, DiskSnapshot]) -> None:
-        """Have these disks, each of a client whose process was killed."""
+        """Adopt these disks, each of a client whose process was killed."""
         for client, snapshot in disks.items():
             disk = self._disks[client] = SimDisk.fork(snapshot)
             disk.crash(_ENDS_OF_CLIENTS["kill"])
@@ -560,5 +560,5 @@ def _keys(queues: Collection[MessageQueue]) -> tuple[tuple[str, int], ...]:
 
 
 def _tell_nobody(event: Happening) -> None:
-    """Pass on nothing: nobody has asked for it yet."""
+    """Pass on nothing: no one has asked for it yet."""
     del event

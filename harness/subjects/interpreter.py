@@ -289,7 +289,8 @@ class Interpreter:
             self._history.append(self._subject.now_ms(), MAIN, FaultMet(call, path))
 
     def _world(self) -> World:
-        return World(self._subject.now_ms(), *self._subject.disk_usage())
+        used, total = self._subject.disk_usage()
+        return tuple.__new__(World, (self._subject.now_ms(), used, total))
 
     def _do(self, op: Op, who: int) -> Observation:
         """Run an op as a part of activity ``who``."""
@@ -316,16 +317,18 @@ class Interpreter:
         match op:
             case PutMessage():
                 return self._put(op, who)
-            case PutBatch():
-                return self._put_batch(op, who)
-            case PullMessage() | LookMessage() | SearchOffset() | QueryMessage():
+            case AdvanceClock(ms):
+                return subject.advance_clock(ms)
+            case RunService(service, times):
+                return self._run_service(service, times, who)
+            case TurnConsumer() | Consume():
+                return self._turn_consumer(op)
+            case SearchOffset() | PullMessage() | LookMessage() | QueryMessage():
                 return self._read(op, who)
             case PullFiltered():
                 return self._read(op, who)
-            case RunService(service, times):
-                return self._run_service(service, times, who)
-            case AdvanceClock(ms):
-                return subject.advance_clock(ms)
+            case PutBatch():
+                return self._put_batch(op, who)
             case DeleteManually():
                 return subject.delete_manually()
             case DeleteTopic():
@@ -335,8 +338,6 @@ class Interpreter:
             case CommitOffset() | QueryOffset() | CloneOffset() | QueryLowestOffsets():
                 return self._progress(op, who)
             case StartConsumer() | Resubscribe() | EndConsumer():
-                return self._turn_consumer(op)
-            case TurnConsumer() | Consume():
                 return self._turn_consumer(op)
             case PullThroughBroker():
                 return self._pull_through_broker(op, who)

@@ -17,7 +17,7 @@ def taken_away(disk: SimDisk, verb: str, path: str) -> TakenAway:
         path,
         disk.files().get(path, b""),
         disk.is_synced(path),
-        tuple(disk.unsynced_from().items()),
+        tuple(disk.unsynced_from(durable).items()),
         durable.get("checkpoint", b""),
         durable.get(DELETED_PATH, b""),
         tuple([path for path in log if is_of_a_store(path, has_index=False)]),

@@ -38,10 +38,10 @@ from crashmq.models.program import Program
 
 
 class Subject(Protocol):
-    """The core: a store that is started, stopped, killed, written, read, looked at.
+    """The core of a system under test: start, stop, kill, put, pull, files.
 
-    Its promise is what the laws ask: what was acknowledged can be read from then on,
-    in the order of its queue, and is there after a stop and after a kill.
+    It promises what the laws ask: what was acknowledged can be read from then on, in
+    the order of its queue, and is there after a stop and after a kill.
     """
 
     name: str
@@ -133,11 +133,11 @@ class WholeSubject(
     capabilities.TellsWhatItHolds,
     Protocol,
 ):
-    """A subject that answers everything, be it that nothing is known."""
+    """A subject with every method; those it lacks answer that nothing is known."""
 
 
 class SnapshotSubject(WholeSubject, capabilities.TakesSnapshots, Protocol):
-    """A subject of which every crash can be tried."""
+    """A subject on which every crash can be tried, by copies of its disk."""
 
 
 PROTOCOLS: Final[Mapping[Capability, type]] = {
@@ -181,7 +181,7 @@ CORE_METHODS: Final = _members_of(Subject)
 
 
 class SubjectLacks(ValueError):
-    """A subject is asked for what it cannot do; the message says what, and by whom."""
+    """A subject lacks a capability; the message names it and the op that needs it."""
 
 
 def capabilities_of(subject: Subject) -> frozenset[Capability]:
@@ -214,7 +214,7 @@ def with_snapshots(subject: Subject) -> SnapshotSubject:
     """The subject, if every crash of it can be tried.
 
     Raises:
-        SubjectLacks: its disk cannot be copied amid an op.
+        SubjectLacks: its disk cannot be copied during an op.
     """
     missing = EVERYTHING - capabilities_of(subject)
     if missing:
@@ -232,7 +232,7 @@ def why_skipped(subject: Subject, op: Op) -> str:
 
 
 def refuse_what_it_lacks(program: Program, subject: Subject) -> None:
-    """Refuse a program of which a subject cannot do every op.
+    """Refuse a program with an op that a subject cannot do.
 
     Raises:
         SubjectLacks: the first such op, and what it needs.

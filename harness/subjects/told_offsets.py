@@ -32,7 +32,7 @@ class ToldOffsets:
         Args:
             store: which.
             mine: says who works on a queue.
-            check: raises if the process is no more.
+            check: raises if the process no longer exists.
             note: is told.
         """
         self._store = store

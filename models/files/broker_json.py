@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from typing import Any
 
 _TOKEN = re.compile(
@@ -39,8 +40,11 @@ def read_table(data: bytes) -> Any:
     return json.loads(strict_json(data.decode("utf-8-sig")))
 
 
+@lru_cache(maxsize=256)
 def strict_json(text: str) -> str:
     """The text as strict JSON says it.
+
+    The laws ask several times of the same text.
 
     Raises:
         ValueError: there is something in it that no such text has.

@@ -24,6 +24,7 @@ from crashmq.models.files.filters import (
 )
 from crashmq.models.files.offsets import OFFSETS_PATH, read_offsets
 from crashmq.models.files.record import Bytes
+from crashmq.models.quickly_made import quickly_made
 
 ENDS_PATH: Final = "config/recoveredEnds.json"
 """Ours: where queues ended as lives of the log began."""
@@ -46,6 +47,7 @@ CONFIG_PATHS: Final = tuple(path + ending for path in TABLES for ending in ("", 
 State: TypeAlias = Literal["missing", "empty", "torn", "whole"]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ConfigText:
     """One file or backup; ``rows`` is its table, empty unless it is whole."""
@@ -55,6 +57,7 @@ class ConfigText:
     rows: Mapping[str, Any]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ConfigPair:
     """A config file and its backup."""

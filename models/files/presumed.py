@@ -3,7 +3,7 @@
 RocketMQ forgets a deleted topic's queues and keeps its records until their log files
 expire. Only traces in the store show it: the folder of a topic that is missing from the
 broker's list of topics is gone, or a queue counts from 0 again and its first unit is
-that of the record put anew. Where no broker keeps a list, the missing folder alone
+that of the record put again. Where no broker keeps a list, the missing folder alone
 counts. A topic whose units lie in ``batchconsumequeue`` has none in ``consumequeue``.
 """
 
@@ -114,7 +114,7 @@ def presumed(image: StoreImage, folders: Collection[str]) -> Presumption:
             listed_from[key] = first.phy_offset
             notes.append(
                 f"{log.where(first.phy_offset)}: {key[0]}/{key[1]} counts from 0 "
-                f"again; its topic was deleted and made anew."
+                "again; its topic was deleted and created again."
             )
     for topic in {key[0]: None for key in image.unlisted_records}:
         if not image.abort and may_be_deleted(topic, folders, topics, image.files):
@@ -149,8 +149,8 @@ def _batches_of_none(image: StoreImage, batch: Collection[str]) -> Iterator[str]
     )
     for topic, count in sorted(found.items()):
         yield (
-            f"{_BATCH_DIR}/{topic}: the topic has {count:,} batches and no folder; "
-            f"nobody is given them, be it deleted or lost."
+            f"{_BATCH_DIR}/{topic}: the topic has {count:,} batches and no folder; no "
+            "consumer gets them, whether it was deleted or lost."
         )
 
 

@@ -90,7 +90,7 @@ class QueueImage(NamedTuple):
         return after.queue_offset == self.skips.get(number, number)
 
     def count(self, units: Sequence[Unit]) -> int:
-        """How many units these are, with those left out between."""
+        """The number of units, those included that a survey has left out in between."""
         if not self.skips:
             return len(units)
         between = (
@@ -143,9 +143,9 @@ class QueueImage(NamedTuple):
         return self.files[0].base // UNIT_SIZE if self.files else 0
 
     def behind_rot(self, first_alive: int) -> QueueImage:
-        """The queue after the last broken unit before ``first_alive``.
+        """The queue without the units up to the last broken one below ``first_alive``.
 
-        Nobody reads units of expired records: rot there neither ends the queue nor
+        Units of expired records are never read: damage there neither ends the queue nor
         makes a hole in it.
         """
         hole, units, strays = self.end, self.units, self.stray_units
@@ -198,7 +198,7 @@ def read_queue(
 def _is_unchanged(files: dict[int, tuple[str, Bytes]], image: QueueImage) -> bool:
     """Whether its files are the very bytes that were decoded; views may have changed.
 
-    A queue that begins late is decoded anew each time: the log decides where.
+    A queue that begins late is decoded again each time: the log decides where.
     """
     if len(files) != len(image.files) or image.begins_late:
         return False

@@ -68,12 +68,12 @@ def ext_unit_at(
 
 
 def ext_unit_size(data: Bytes, at: int) -> int:
-    """The size field at a byte of such a file; 0 past its end."""
+    """The size field at a byte of a consumequeue_ext file; 0 past its end."""
     return int.from_bytes(data[at : at + 2], "big", signed=True)
 
 
 def end_of_ext_units(data: Bytes) -> tuple[int, bool]:
-    """The end of the entries of such a file, and whether it is closed there."""
+    """Where the entries of a consumequeue_ext file end; whether an end mark follows."""
     at = 0
     while (size := ext_unit_size(data, at)) >= EXT_UNIT_SIZE_MIN:
         at += size
@@ -81,7 +81,7 @@ def end_of_ext_units(data: Bytes) -> tuple[int, bool]:
 
 
 def starts_of_ext_units(data: Bytes) -> frozenset[int]:
-    """The positions of entries in such a file; after a broken one, the next."""
+    """Where entries in a consumequeue_ext file begin; after a broken one, the next."""
     starts, at = [0], 0
     while (size := ext_unit_size(data, at)) >= EXT_UNIT_SIZE_MIN:
         at += size

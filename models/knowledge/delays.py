@@ -59,35 +59,35 @@ class Delays(Forked):
 
     @property
     def levels(self) -> list[int]:
-        """The levels of which anything is known, sorted."""
+        """The delay levels of which something is known, sorted."""
         return sorted({*self.loaded, *self.passed, *self.kept, *self.written})
 
     def deliver(self, level: int, offset: int, end: int) -> None:
-        """Take note of a delivery of the message at ``offset``."""
+        """Record a delivery of the message at ``offset``."""
         before = self.passed.get(level, ())
         self.passed[level] = (*before, Passed(offset + 1, end))
 
     def skip(self, level: int, least: int) -> None:
-        """Take note that a level goes on at its queue's first message.
+        """Record that a level continues at its queue's first message.
 
-        The ones before have expired, so there is nothing that could get lost.
+        The earlier ones have expired, so none of them can be lost.
         """
         if self.next_of(level) < least:
             self.passed[level] = (Passed(least, 0),)
 
     def persisted(self, rows: DelayRows) -> None:
-        """Take note of what a persist has left in the file."""
+        """Record what a persist has left in the file."""
         self.written = dict(rows)
         self.kept = dict(rows)
         self.is_persisted = True
 
     def stopped(self) -> None:
-        """Take note of an orderly stop, which keeps all that was delivered."""
+        """Record an orderly stop, which keeps all that was delivered."""
         self.kept = {level: self.next_of(level) for level in self.levels}
         self.is_persisted = True
 
     def load(self, offsets: Mapping[int, int], *, is_persisted: bool) -> None:
-        """Take note of what a start has loaded, and written again."""
+        """Record what a start has loaded, and written again."""
         self.loaded, self.passed, self.written = dict(offsets), {}, {}
         self.kept, self.is_doubtful = dict(offsets), False
         self.is_persisted = is_persisted

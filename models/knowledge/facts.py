@@ -36,55 +36,55 @@ from crashmq.models.ops import Capability
 class Fact(Enum):
     """Something that is so at a moment, or is not; the value is the reason to ask."""
 
-    ALONE = "nothing else happened while the op ran, so its end tells its effects"
-    LIVES = "no crash came amid the op, so that it came to its own end"
-    NOT_STOPPING = "no stop began, which refuses callers and ends their waits"
-    NOTHING_RAISED = "no call to the store raised, so that none is done in part"
-    DISK_WORKED = "no call met a failing disk since the store started"
-    LOG_WORKED = "no call on the log's files failed since the store started"
-    QUEUES_WORKED = "no call on the queues' files failed since the store started"
-    SERVICE_WORKED = "no call failed on what the service works on, since the start"
-    DISK_WORKS = "no call met a failing disk in this step"
+    ALONE = "nothing else ran at the same time, so the op alone made its effects"
+    LIVES = "no crash came while the op ran, so it ran to its end"
+    NOT_STOPPING = "no shutdown began, which refuses callers and ends their waits"
+    NOTHING_RAISED = "no call to the store raised, so none is half done"
+    DISK_WORKED = "no disk call has failed since the store started"
+    LOG_WORKED = "no call on CommitLog files has failed since the store started"
+    QUEUES_WORKED = "no call on ConsumeQueue files has failed since the store started"
+    SERVICE_WORKED = "no call on the service's own files has failed since the start"
+    DISK_WORKS = "no disk call failed in this step"
     READS_WORKED = "no read was made to fail, so a start saw the files as they are"
-    OFFSETS_STAY = "nothing but a crash came over what was persisted of the offsets"
-    DELAYS_STAY = "nothing but a crash came over what was persisted of the delays"
-    DELAYS_LACK_NOTHING = "no offset of a delay level was ever changed from outside"
-    READABLE = "each sector of the files can be read"
-    SYNCED_STAYS = "what a sync covered is on the medium"
+    OFFSETS_STAY = "only crashes, no damage, came over the persisted consumer offsets"
+    DELAYS_STAY = "only crashes, and no damage, came over the persisted delay offsets"
+    DELAYS_LACK_NOTHING = "no delay offset was ever changed from outside"
+    READABLE = "every sector of the files can be read"
+    SYNCED_STAYS = "the disk keeps its promise: what a sync covered is on the medium"
     WRITTEN_STAYS = "what was written and not synced can still be read"
-    UNTOUCHED = "nobody changed a file of the store since its last start"
-    UNDAMAGED_LOG = "the store does not serve around damage, which has laws of its own"
-    FILES_ARE_OURS = "a start has taken over what another program left of the files"
-    ABORT_IS_OURS = "nobody took the abort file, so a start knows how the life ended"
-    END_IS_KNOWN = "nothing came amid the making or removal of the abort file"
-    CHECKPOINT_IS_WHOLE = "no crash tore the checkpoint's times, which have no CRC"
-    KNEW_POSITIONS = "it is known where the log stood before the step"
-    LIFE_IS_KNOWN = "the store started just now, or all it did since then is known"
+    UNTOUCHED = "no file of the store was changed from outside since its last start"
+    UNDAMAGED_LOG = "the store does not serve around damage; other laws are for that"
+    FILES_ARE_OURS = "a start of ours has taken over what another program left"
+    ABORT_IS_OURS = "the abort file was not removed from outside: starts can trust it"
+    END_IS_KNOWN = "no crash or fault hit the creation or removal of the abort file"
+    CHECKPOINT_IS_WHOLE = "no crash tore the checkpoint's times, which no CRC protects"
+    KNEW_POSITIONS = "the store's positions before the step are known"
+    LIFE_IS_KNOWN = "the store has just started, or all it did since then is known"
     QUEUE_IS_SETTLED = "it is certain how far the queue is dispatched, and if deleted"
-    TOPIC_STAYS = "nothing deleted the topic amid the op"
-    ANSWERS_ALL = "each put was answered, so it is known what the store counts"
-    CONTENT_IS_KNOWN = "it is known which messages the queue holds since a crash"
-    READING_IS_KNOWN = "the store says how far it dispatched, or never lags with it"
-    STORES_AS_ROCKETMQ = "the subject's files, records and refusals are RocketMQ's"
-    TURNS_SERVICES = "the subject's services run only when they are asked to"
-    HAS_CLOCK = "the subject's time moves only when it is asked to"
-    RUNS_SEVERAL = "several ops can be in the subject at the same time"
-    LOSES_POWER = "it is known what the subject has not synced"
+    TOPIC_STAYS = "no other op deleted the topic while the op ran"
+    ANSWERS_ALL = "every put was answered, so it is known what the store counts"
+    CONTENT_IS_KNOWN = "it is known which messages of the queue survived the last crash"
+    READING_IS_KNOWN = "the store reports its dispatch progress, or dispatches at once"
+    STORES_AS_ROCKETMQ = "the subject has RocketMQ's files, records and refusals"
+    TURNS_SERVICES = "the subject's services run only when the harness runs them"
+    HAS_CLOCK = "the subject's time moves only when the harness moves it"
+    RUNS_SEVERAL = "several ops can run in the subject at the same time"
+    LOSES_POWER = "the subject tells which data it has not synced"
     TAKES_DAMAGE = "the subject's files can be changed while it is down"
-    FINDS_STORES = "the subject begins with a directory of RocketMQ's, if told to"
-    HAS_ROOM = "others can fill the subject's disk"
-    PUTS_BATCHES = "the subject takes several messages by one put"
-    SEARCHES = "the subject finds messages by place, time or key"
-    DELETES = "the subject deletes topics, and what has expired"
-    TRACKS_PROGRESS = "the subject keeps how far groups of consumers have come"
-    RUNS_CONSUMERS = "consumers of the subject are turned one by one"
-    HOLDS_PULLS = "the subject answers pulls of a group, at once or later"
-    FILTERS = "the subject filters messages by what groups subscribe"
+    FINDS_STORES = "the subject can start on a directory that RocketMQ wrote"
+    HAS_ROOM = "foreign files can fill the subject's disk"
+    PUTS_BATCHES = "the subject takes batches of messages"
+    SEARCHES = "the subject finds messages by phy_offset, time or key"
+    DELETES = "the subject deletes topics and expired files"
+    TRACKS_PROGRESS = "the subject stores the offsets of consumer groups"
+    RUNS_CONSUMERS = "the subject has consumers that the harness runs step by step"
+    HOLDS_PULLS = "the subject answers a group's pulls, at once or later"
+    FILTERS = "the subject filters messages by a group's subscription"
     IS_REPLICATED = "the subject can be told how far its replicas have its log"
-    DELIVERS_DELAYED = "the subject lets messages wait, and tells of deliveries"
-    TELLS_POSITIONS = "the subject says where its log stands"
-    TELLS_COUNTS = "the subject says how many puts it has counted"
-    TELLS_WHAT_IT_HOLDS = "the subject says what it holds of its directory"
+    DELIVERS_DELAYED = "the subject delays messages and reports their delivery"
+    TELLS_POSITIONS = "the subject reports its log's positions"
+    TELLS_COUNTS = "the subject reports how many puts it has counted"
+    TELLS_WHAT_IT_HOLDS = "the subject reports which files and locks it holds"
 
     @property
     def label(self) -> str:
@@ -103,7 +103,7 @@ or whether disks can be copied: where that is so, more can be tried.
 
 
 def decided_by(capabilities: frozenset[Capability]) -> Mapping[Fact, bool]:
-    """The facts that are certain, or certainly lacking, for every such subject."""
+    """The facts that are certainly true or certainly false for all such subjects."""
     decided = {fact: one in capabilities for fact, one in CAPABILITIES.items()}
     decided[Fact.READING_IS_KNOWN] = _says_how_far(capabilities)
     if tells_all(capabilities):
@@ -112,7 +112,7 @@ def decided_by(capabilities: frozenset[Capability]) -> Mapping[Fact, bool]:
 
 
 def tells_all(capabilities: frozenset[Capability]) -> bool:
-    """Whether files and positions tell what a store holds, also after a crash."""
+    """Whether files and positions show what a store holds, also after a crash."""
     return capabilities >= {Capability.STORES_AS_ROCKETMQ, Capability.TELLS_POSITIONS}
 
 
@@ -129,10 +129,10 @@ _PARTS_OF: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def is_half_dispatched(at: Moment, key: QueueKey) -> bool:
-    """Whether a queue may have a message that another listing lacks yet.
+    """Whether a queue may have a message that another listing (the index) lacks yet.
 
-    The index, or a light queue, where the disk failed between the two; or a queue
-    whose deletion did not come to its end.
+    The index, or a light queue, if the disk failed between the two; or a queue whose
+    deletion was cut short.
     """
     model, setup = at.known.model, at.known.setup
     if model.is_unsettled(key):

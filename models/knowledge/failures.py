@@ -42,14 +42,14 @@ STOPS: Final[tuple[Stops, ...]] = (
         "cleaner, an orderly end",
         START,
     ),
-    Stops("consumequeue_ext", "write, create, sync", "as of its queue", START),
+    Stops("consumequeue_ext", "write, create, sync", "as for its queue", START),
     Stops("index", "write, create, read", "dispatch stays at the record", ROUND),
     Stops("index", "sync", "index_msg_timestamp, an orderly end", START),
     Stops("checkpoint", "write, sync", "its round, and the log's cleaner", ROUND),
     Stops(
         "deletedTopics",
         "write, sync, remove, create",
-        "a deletion of a topic; puts, if it came amid the removal of queues",
+        "a deletion of a topic; puts, if it hit the removal of queues",
         START,
         True,
     ),
@@ -63,7 +63,7 @@ _STOP_PUTS: Final = frozenset({one.part for one in STOPS if one.puts} | {""})
 def may_stop_puts(failed_parts: Iterable[str], *, amid_deletion: bool) -> bool:
     """Whether puts may be refused until the next start, after failures on these parts.
 
-    A deletion of a topic that failed amid its removals stops puts, whatever failed.
+    A deletion of a topic that failed during its removals stops puts, whatever failed.
     """
     failed = frozenset(failed_parts)
     return bool(failed) and (amid_deletion or not failed.isdisjoint(_STOP_PUTS))

@@ -29,7 +29,7 @@ class Filters(Forked):
     now: dict[FilterKey, frozenset[Asked]] = field(default_factory=dict)
 
     def subscribed(self, key: FilterKey, asked: Asked, *, is_certain: bool) -> None:
-        """Take note of a newer subscription that counts, or may count by now."""
+        """Record a newer subscription that counts, or may count by now."""
         told = frozenset({asked})
         if is_certain:
             self.now[key] = told
@@ -37,11 +37,11 @@ class Filters(Forked):
             self.now[key] |= told
 
     def forget(self, key: FilterKey) -> None:
-        """Take note that nobody knows what counts for a group on a topic."""
+        """Record that a group's subscription to a topic is now unknown."""
         self.now.pop(key, None)
 
     def asked_of_old(self, key: FilterKey) -> None:
-        """Take note of a subscription of an older version, which changes nothing.
+        """Record a subscription of an older version, which changes nothing.
 
         But a broker keeps nothing of one by tags, so it can compare no version then.
         """
@@ -54,5 +54,5 @@ class Filters(Forked):
             del self.now[key]
 
     def ended(self) -> None:
-        """Take note that this life is over: clients have to subscribe again."""
+        """Record that this life is over: clients have to subscribe again."""
         self.now = {}

@@ -45,7 +45,7 @@ class FoundMessage(MessageToPut):
 
 
 def find(known: Knowledge, files: Mapping[str, bytes]) -> None:
-    """Take note that a store is started on these files for the first time."""
+    """Record that a store is started on these files for the first time."""
     image = read_store(files)
     if not _fits(known.setup, image):
         # It is as if damaged: nobody can start a store of other sizes on it.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from crashmq.models.history import (
     FileDamaged,
@@ -26,14 +26,14 @@ from crashmq.models.plain_state import Forked
 
 
 class GroupConfig(NamedTuple):
-    """What somebody who administers a broker says of a group."""
+    """The configuration of a group, as an administrator sets it."""
 
     retry_max_times: int
     consume_timeout_minute: int
 
 
 DEFAULT: Final = GroupConfig(16, 15)
-"""Of a group that nobody has configured.
+"""Of a group that no one has configured.
 
 Source: SubscriptionGroupConfig, its retryMaxTimes and consumeTimeoutMinute.
 """
@@ -45,15 +45,19 @@ class GroupConfigs(Forked):
 
     Attributes:
         of: by group the configurations that it may have.
-        others_are_default: nobody has said anything of any other; else that is not
+        others_are_default: no one has said anything of any other; else that is not
             known.
     """
+
+    SEES: ClassVar = frozenset(
+        {ProgressAsked, ProgressAnswered, LifeEnded, FileDamaged, FilePlanted}
+    )
 
     of: dict[str, frozenset[GroupConfig]] = field(default_factory=dict)
     others_are_default: bool = True
 
     def saw(self, event: Happening, step: Step, promises: Promises) -> None:
-        """Take note of an event of a step."""
+        """Record an event of a step that is of a kind in ``SEES``."""
         match event:
             case ProgressAsked(ConfigureGroup(group) as op):
                 told = GroupConfig(op.retry_max_times, op.consume_timeout_minute)
@@ -94,7 +98,7 @@ class GroupConfigs(Forked):
             self.of[group] = frozenset({DEFAULT, config})
 
     def forget(self) -> None:
-        """Take note that nobody knows any more what is written of groups."""
+        """Record that the written configuration of groups is now unknown."""
         self.of, self.others_are_default = {}, False
 
 

@@ -43,7 +43,7 @@ _NO_QUEUE: frozenset[QueueKey] = frozenset()
 
 
 class End(Enum):
-    """How the newest life of the store ended, if it has, as the abort file tells it."""
+    """How the newest run of the store ended, as the abort file shows it, if it has."""
 
     NEW = "there was none yet"
     ORDERLY = "everything is durable, and the abort file is gone"
@@ -72,7 +72,7 @@ class Knowledge:
         positions: what the store reported after the step; None if it is down, or if
             nobody knows.
         checkpoint: the one that no crash may take back; None if unknown.
-        checkpoint_is_torn: a crash came amid a write of the checkpoint.
+        checkpoint_is_torn: a crash came during a write of the checkpoint.
         left_by_start: the files that the newest start left, if nothing came since.
         capabilities: what the subject can do beyond the core.
         in_doubt: the queues of which it is unknown what they hold; with ``EVERY_QUEUE``
@@ -125,7 +125,7 @@ class Knowledge:
         )
 
     def fork(self) -> Knowledge:
-        """What is known, for a history that goes on by itself."""
+        """A copy of what is known, for a history that continues on its own."""
         left, self.left_by_start = self.left_by_start, None
         other = fork_of_fields(self)
         self.left_by_start = other.left_by_start = left
@@ -237,7 +237,7 @@ class Knowledge:
 
 
 def _tears_the_checkpoint(step: Step) -> bool:
-    """Whether the crash came amid a write of the checkpoint."""
+    """Whether the crash came during a write of the checkpoint."""
     seen, crash = step.seen, step.crash
     is_cut = crash is not None and crash.cut > 0
     return is_cut and isinstance(seen, Crashed) and seen.action == "write:checkpoint"

@@ -1,4 +1,4 @@
-"""What is known of the members of groups: whom a broker has heard of, and who left."""
+"""What is known of the members of groups: last heartbeats, and who has left."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ class Members(Forked):
     expired: dict[tuple[str, str], bool] = field(default_factory=dict)
 
     def heard(self, group: str, client: str, at_ms: int) -> None:
-        """Take note of a heartbeat."""
+        """Record a heartbeat."""
         self.heard_ms[group, client] = at_ms
         self.last_ms[group, client] = at_ms
         self.left.pop((group, client), None)
         self.expired.pop((group, client), None)
 
     def may_have_heard(self, group: str, client: str) -> None:
-        """Take note of a heartbeat that came as its client went."""
+        """Record a heartbeat that came as its client went."""
         self.last_ms.pop((group, client), None)
         self.expired.pop((group, client), None)
 
     def looked(self, at_ms: int, silent_ms: int) -> None:
-        """Take note of a look for those of whom nobody heard for ``silent_ms``."""
+        """Record a scan for clients without a heartbeat for ``silent_ms``."""
         for key, last_ms in self.last_ms.items():
             if at_ms - last_ms > silent_ms:
                 self.expired[key] = True
 
     def ended(self, client: str, *, is_told: bool) -> None:
-        """Take note that a client is no more; whether anybody tells the broker."""
+        """Record that a client has ended; returns whether the broker is notified."""
         for group, its in [key for key in self.heard_ms if key[1] == client]:
             del self.heard_ms[group, its]
             if is_told:

@@ -1,9 +1,9 @@
 """Moments: the points of a step at which laws may be asked, and what is known there.
 
-``models.knowledge.walk`` makes them, in the order in which a step is judged: answers of
-the life that ended, its stop, what a start found and left, answers of the new life,
-rounds of services, the medium, positions, reads, and what the life owes. A moment is
-made, judged and forgotten; what it says holds until the walk goes on.
+``models.knowledge.walk`` creates them in the order in which a step is judged: answers
+of the run that ended, its shutdown, what a start found and left, answers of the new
+run, service rounds, the medium, positions, reads, and what the run still owes. A moment
+is created, judged and dropped; what it says holds only until the walk goes on.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ from crashmq.models.ops import (
 
 
 class LookedAt(Protocol):
-    """All of a subject that a judge looks at by itself."""
+    """What a judge reads from a subject by itself, apart from the history."""
 
     @property
     def epoch_ms(self) -> int:
-        """Where the subject's wall clock began."""
+        """When the subject's wall clock began, in ms since the epoch."""
 
     def files(self) -> Mapping[str, bytes]:
         """The store's files as a reader sees them now, by path."""
@@ -66,9 +66,9 @@ class LookedAt(Protocol):
 
 
 class Look(LookedAt, Protocol):
-    """What can be looked at of a store and its files at a moment.
+    """What can be read of a store and its files at a moment.
 
-    ``files`` are those that are the store's own.
+    ``files`` are the store's own files, without foreign ones.
     """
 
     def image(self) -> StoreImage:
@@ -78,17 +78,18 @@ class Look(LookedAt, Protocol):
         """Files that a start found, decoded."""
 
     def all_files(self) -> Mapping[str, bytes]:
-        """As ``files``, and the foreign files."""
+        """``files`` and the foreign files."""
 
 
 class At(NamedTuple):
-    """What every moment has.
+    """The fields that every moment has.
 
     Attributes:
-        step: what was done, and what came of it.
+        step: what was done in the step, and with what result.
         known: what is known so far.
-        look: at the store after the step.
-        now: what the store reports after the step; all -1 while it is down.
+        look: access to the store after the step.
+        now: the positions that the store reports after the step; all -1 while it is
+            down.
     """
 
     step: Step
@@ -99,7 +100,7 @@ class At(NamedTuple):
 
 @dataclass(slots=True)
 class Moment:
-    """A point within a step, at which laws are asked; see ``At``."""
+    """A point within a step at which laws are asked; see ``At``."""
 
     step: Step
     known: Knowledge
@@ -109,28 +110,28 @@ class Moment:
 
 @dataclass(slots=True)
 class OpOver(Moment):
-    """An op that raised, or came to a start, is over; nothing of it was judged yet."""
+    """An op that raised or contained a start has ended; nothing of it is judged yet."""
 
 
 @dataclass(slots=True)
 class CheckedReads(Moment):
-    """A store that checks the CRCs of what it serves has answered reads."""
+    """A store that checks CRCs on reads has answered reads."""
 
 
 @dataclass(slots=True)
 class PutsOver(Moment):
-    """The puts of a step are over, the answers to batches too."""
+    """All puts of a step have ended, batches included."""
 
 
 @dataclass(slots=True)
 class DeletionOver(Moment):
-    """A deletion of a topic or queue came to its end.
+    """A deletion of a topic or queue has ended.
 
     Attributes:
-        dead_below: its answer; -1: there was nothing to delete.
-        lowest: where the log ended at least while it ran.
-        highest: where it ended at most.
-        had_messages: the topic certainly had some.
+        dead_below: the phy_offset it answered; -1: there was nothing to delete.
+        lowest: the lowest log end while it ran.
+        highest: the highest log end while it ran.
+        had_messages: the topic or queue certainly had messages.
     """
 
     dead_below: int
@@ -141,16 +142,17 @@ class DeletionOver(Moment):
 
 @dataclass(slots=True)
 class PutOver(Moment):
-    """A put was answered; the model does not count it yet.
+    """A put was answered; the model does not contain it yet.
 
     Attributes:
         message: what was put.
-        answer: the store's.
+        answer: the store's answer.
         place: the phy_offset where the record must lie; -1 if unknown.
-        next_queue_offset: the queue offset that it must get, or a later one.
-        unseen: so many puts without an answer may have come before it in its queue.
+        next_queue_offset: the lowest queue offset that it may get.
+        unseen: how many unanswered puts may have come before it in its queue.
         size: bytes that its record must take.
-        may_refuse: the disk failed, puts may have been stopped, or there was no room.
+        may_refuse: the disk failed, puts may have been stopped, or there was no
+            room.
     """
 
     message: MessageToPut
@@ -171,27 +173,27 @@ class PutOver(Moment):
 
 @dataclass(slots=True)
 class PutsOrdered(Moment):
-    """Ops that began together have put; each answer with its events' numbers."""
+    """Ops that began together have put; each answer comes with its events' numbers."""
 
     spans: Sequence[tuple[Put, tuple[int, int]]]
 
 
 @dataclass(slots=True)
 class StopOver(Moment):
-    """A stop came to its end."""
+    """A shutdown has ended."""
 
     stop: Stopped
 
 
 @dataclass(slots=True)
 class FilesAtRest(Moment):
-    """The files of a store that rests, or that has just done what changes them.
+    """The files of a store at rest, or of one that has just finished changing files.
 
     Attributes:
-        image: the files.
-        reput_from_offset: where dispatch stands.
-        dispatched: a round of dispatch came to its end, so that what it writes is
-            right, even if the disk failed before.
+        image: the decoded files.
+        reput_from_offset: the dispatch progress, a phy_offset.
+        dispatched: a dispatch round has ended, so that what it writes is right even
+            if the disk failed before.
     """
 
     image: StoreImage
@@ -201,7 +203,7 @@ class FilesAtRest(Moment):
 
 @dataclass(slots=True)
 class FilesFound(Moment):
-    """A start found these files. No start has mended them yet."""
+    """A start found these files and has not repaired them yet."""
 
     image: StoreImage
     _judged: Judged | None = None
@@ -216,18 +218,23 @@ class FilesFound(Moment):
 
 @dataclass(slots=True)
 class StartOver(Moment):
-    """A start came to an answer on the files ``found``.
+    """A start on the files ``found`` has succeeded or refused.
 
     Attributes:
-        start: the answer.
-        at_full_size: the files, short log files of a damaged log made up to their size.
-        log_is_damaged: somebody changed the log, or the store skips damaged records.
-        misfit: which file of those changed is none of such a store; "" if none.
+        start: its answer.
+        at_full_size: the files, with short log files of a damaged log filled up to
+            their size.
+        log_is_damaged: the log was changed from outside, or the store skips damaged
+            records.
+        misfit: which of the changed files cannot belong to such a store; "" if
+            none.
         lost: what the start needed and cannot be read; "" if nothing.
         is_foreign: damage took the mark, and the start may not adopt such a store.
-        lost_its_mark: only an older mark is left, and files that it names expired.
+        lost_its_mark: only an older mark is left, and files that it names have
+            expired.
         is_short: an old file that the start leaves unread is cut.
-        is_windowed: a start may leave old files unread, and what is wrong with them.
+        is_windowed: the start may leave old files unread, and with them any damage
+            in them.
         unreadable: places of files that cannot be read.
     """
 
@@ -245,17 +252,17 @@ class StartOver(Moment):
 
     @property
     def damaged(self) -> Sequence[Damaged]:
-        """What was changed of the files since the start before."""
+        """What was changed in the files since the previous start."""
         return self.known.tampering.damaged
 
     @property
     def reads_failed(self) -> bool:
-        """Whether reads were made to fail, so that it may have met anything."""
+        """Whether reads were made to fail, so that the start may have met anything."""
         return self.step.fails_reads
 
     @property
     def is_plain(self) -> bool:
-        """Whether damage is all that the start can have met."""
+        """Whether damage is the only thing that the start can have met."""
         return not (self.misfit or self.lost or self.reads_failed)
 
     @property
@@ -266,7 +273,7 @@ class StartOver(Moment):
 
 @dataclass(slots=True)
 class StoreUp(Moment):
-    """A start succeeded on the files ``found``."""
+    """A start on the files ``found`` has succeeded."""
 
     found: StoreImage
     start: Started
@@ -277,12 +284,13 @@ class LogRecovered(Moment):
     """A start has recovered a log; the model has not adopted it yet.
 
     Attributes:
-        records: what it recovered.
-        messages: what was appended, from the recovered log's beginning on.
-        floor: what the crash must spare ends here.
+        records: the recovered records.
+        messages: the messages appended since the recovered log's beginning.
+        floor: the phy_offset up to which the crash must have spared the log.
         log_min: where the log begins.
-        deletions: the places of deleted topics that the start goes by.
-        log_end: where the log ended then.
+        deletions: the deleted topics, with their phy_offsets, as the start read
+            them.
+        log_end: where the log ended before the crash.
     """
 
     records: Sequence[Record]
@@ -306,8 +314,8 @@ class LogRecoveredAround(Moment):
     """A start skips damaged records; the model has not adopted the rest yet.
 
     Attributes:
-        whole: the whole records by place.
-        floors: what the crash spares, and what the mark says was durable.
+        whole: the intact records by phy_offset.
+        floors: what the crash must have spared, and what the mark says was durable.
         start: its answer.
     """
 
@@ -318,11 +326,11 @@ class LogRecoveredAround(Moment):
 
 @dataclass(slots=True)
 class QueuesRecovered(Moment):
-    """The model has adopted a recovered log; its empty queues count on.
+    """The model has adopted a recovered log; queues without records keep their ends.
 
     Attributes:
         found_ends: where the queues' files end, as queue offsets.
-        ends: where those without a record in the log must.
+        ends: where those without a record in the log must end.
     """
 
     found_ends: Mapping[QueueKey, int]
@@ -331,14 +339,15 @@ class QueuesRecovered(Moment):
 
 @dataclass(slots=True)
 class StartLeft(Moment):
-    """A start that ran alone has left files.
+    """A start that ran alone has ended, and these are the files.
 
     Attributes:
-        before: the files that the start before had left; None if something came since.
-        found: what this one found.
-        left: what this one left.
-        after_orderly_end: the life before came to an orderly end.
-        takes_over: another program left what this one found.
+        before: the files that the previous start had left; None if something
+            happened since.
+        found: what this start found.
+        left: what this start left.
+        after_orderly_end: the previous run ended with an orderly shutdown.
+        takes_over: another program left what this start found.
     """
 
     before: Mapping[str, Bytes] | None
@@ -349,7 +358,7 @@ class StartLeft(Moment):
 
     @property
     def expired_index_files(self) -> Collection[str]:
-        """Index files all of whose records have expired: the start may remove them."""
+        """Index files whose records have all expired: the start may remove them."""
         setup = self.known.setup
         log_min = self.found.commit_log.min_phy_offset
         index = self.found.index(setup.index_slots).files if setup.has_index else ()
@@ -358,10 +367,10 @@ class StartLeft(Moment):
 
 @dataclass(slots=True)
 class RoundOver(Moment):
-    """Rounds of a service, the op itself, came to their end.
+    """Rounds of a service, run by the op itself, have ended.
 
     Attributes:
-        work: what they say they have done.
+        work: the work that they report.
     """
 
     service: str
@@ -370,7 +379,7 @@ class RoundOver(Moment):
 
 @dataclass(slots=True)
 class MediumSeen(Moment):
-    """A step that may have made data durable is over."""
+    """A step that may have made data durable has ended."""
 
     _unsynced: Mapping[str, int] | None = None
     _half_made: HalfMade | None = None
@@ -392,7 +401,7 @@ class MediumSeen(Moment):
 
 @dataclass(slots=True)
 class TopicGone(Moment):
-    """A deletion of a topic or queue, the op itself, has deleted something."""
+    """The op itself was a deletion of a topic or queue, and deleted something."""
 
     topic: str
     queue_id: int
@@ -400,16 +409,16 @@ class TopicGone(Moment):
 
 @dataclass(slots=True)
 class LogShortened(Moment):
-    """The log begins later than before; the model does not know yet."""
+    """The log begins later than before; the model does not know that yet."""
 
 
 @dataclass(slots=True)
 class CleanerOver(Moment):
-    """Rounds of a cleaner, the op itself, came to their end; nothing else ran.
+    """Rounds of a cleaner, run by the op itself, have ended, and nothing else ran.
 
     Attributes:
-        service: of the log, or of the queues.
-        work: what they say they have done.
+        service: the cleaner of the log, or of the queues.
+        work: the work that they report.
     """
 
     service: str
@@ -418,7 +427,7 @@ class CleanerOver(Moment):
 
 @dataclass(slots=True)
 class PositionsSeen(Moment):
-    """A running store has reported its offsets; the model has not noted them yet."""
+    """A running store has reported its positions; the model has not noted them yet."""
 
 
 @dataclass(slots=True)
@@ -440,7 +449,7 @@ class QueryOver(Moment):
 
 @dataclass(slots=True)
 class LookOver(Moment):
-    """A look was answered; ``messages`` are those that it could have found."""
+    """A lookup was answered; ``messages`` are those that it could have found."""
 
     look_up: LookMessage
     looked: Looked
@@ -453,7 +462,7 @@ class SearchOver(Moment):
 
     Attributes:
         first: the first queue offset that a reader finds.
-        times: when each message from there on was stored.
+        times: the store_timestamp of each message from there on.
     """
 
     search: SearchOffset
@@ -464,7 +473,7 @@ class SearchOver(Moment):
 
 @dataclass(slots=True)
 class PullBeside(Moment):
-    """A pull was answered that others acted beside; it met one of ``queues``."""
+    """A pull that overlapped other ops was answered; it met one of ``queues``."""
 
     pull: PullMessage
     pulled: Pulled
@@ -473,7 +482,7 @@ class PullBeside(Moment):
 
 @dataclass(slots=True)
 class FilteredPullBounded(Moment):
-    """A pull of a group was answered; it met one of ``queues``."""
+    """A filtered pull was answered; it met one of ``queues``, its queue's states."""
 
     pull: PullFiltered
     pulled: Pulled
@@ -482,9 +491,9 @@ class FilteredPullBounded(Moment):
 
 @dataclass(slots=True)
 class PullSeenBefore(Moment):
-    """A pull was answered; ``seen`` are the bounds of its queue that were shown before.
+    """A pull was answered; ``seen`` are the highest bounds answered before it began.
 
-    By answers that came before it began, in this life.
+    Only answers of this run of the store count.
     """
 
     pull: PullMessage
@@ -494,9 +503,9 @@ class PullSeenBefore(Moment):
 
 @dataclass(slots=True)
 class LookBeside(Moment):
-    """A look was answered that others acted beside.
+    """A lookup that overlapped other ops was answered.
 
-    ``model`` has what was put, but for ``rivals``, which got no answer.
+    ``model`` holds what was put, except for ``rivals``, puts without an answer.
     """
 
     look_up: LookMessage
@@ -508,12 +517,12 @@ class LookBeside(Moment):
 
 @dataclass(slots=True)
 class SearchBeside(Moment):
-    """A search by time was answered that others acted beside.
+    """A search by time that overlapped other ops was answered.
 
     Attributes:
-        met: the queues of which it has met one, each with the store_timestamps of its
-            messages by queue_offset; -1: nobody knows.
-        firsts: the same of the messages with which the log may have begun.
+        met: the possible states of the queue, each with the store_timestamps of its
+            messages by queue_offset; -1: unknown.
+        firsts: store_timestamps of the messages with which the log may have begun.
     """
 
     search: SearchOffset
@@ -524,13 +533,13 @@ class SearchBeside(Moment):
 
 @dataclass(slots=True)
 class QueryBeside(Moment):
-    """A query by key was answered that others acted beside.
+    """A query by key that overlapped other ops was answered.
 
     Attributes:
-        sure: the phy_offsets of the matches that it must have met.
-        times: between which they were stored.
-        model: what was put, but for ``rivals``, which got no answer.
-        log: where the log was from its begin to its end.
+        sure: phy_offsets of the matches that it must have found.
+        times: the range of their store_timestamps.
+        model: what was put, except for ``rivals``, puts without an answer.
+        log: the bounds of the log while it ran.
     """
 
     query: QueryMessage
@@ -562,9 +571,11 @@ class SearchAround(Moment):
     """A store with on_damage=serve has answered a search by time.
 
     Attributes:
-        times: when each intact message of the queue was stored, by queue offset.
+        times: the store_timestamp of each intact message of the queue, by queue
+            offset.
         ready: the queue offsets of those that must be found.
-        earliest: when the log's first intact message was stored; -1 if there is none.
+        earliest: the store_timestamp of the log's first intact message; -1 if there
+            is none.
     """
 
     search: SearchOffset
@@ -585,14 +596,14 @@ class QueryAround(Moment):
 
 @dataclass(slots=True)
 class AfterFailedFlush(Moment):
-    """The step went on in a life in which flushes had ``failed`` before."""
+    """A step went on in a run of the store in which flushes had ``failed`` before."""
 
     failed: frozenset[str]
 
 
 @dataclass(slots=True)
 class RoundDue(Moment):
-    """A round had to sync or commit what had waited for the thorough interval."""
+    """A round had to sync or commit what had waited for its thorough interval."""
 
     service: str
     waits: Waiting
@@ -600,19 +611,19 @@ class RoundDue(Moment):
 
 @dataclass(slots=True)
 class StepOver(Moment):
-    """All of a step was judged, except for foreign files."""
+    """Everything of a step is judged, except for foreign files."""
 
 
 @dataclass(slots=True)
 class CaughtUp(Moment):
-    """A healed store had its rounds; the services in ``busy`` still found work."""
+    """A fault-free store has had its rounds; services in ``busy`` still found work."""
 
     busy: Sequence[str]
 
 
 @dataclass(slots=True)
 class OffsetAnswered(Moment):
-    """A broker answered the offset of a group; ``pending``: of a reset that is.
+    """A broker answered a group's offset; ``pending`` is that of a pending reset.
 
     Attributes:
         possible: the offsets that the group may have; -1: none.
@@ -626,12 +637,12 @@ class OffsetAnswered(Moment):
 
 @dataclass(slots=True)
 class OffsetCommitted(Moment):
-    """A consumer committed an offset, with nothing beside it and no reset pending.
+    """A consumer committed an offset in an op that ran alone, with no reset pending.
 
     Attributes:
-        told: what the broker was told.
-        asked: what the consumer was done with.
-        before: what its group may have had.
+        told: the offset that the broker was sent.
+        asked: the offset that the consumer wanted to commit.
+        before: the offsets that its group may have had.
     """
 
     key: OffsetKey
@@ -642,11 +653,11 @@ class OffsetCommitted(Moment):
 
 @dataclass(slots=True)
 class QueueBegun(Moment):
-    """A consumer that was given a queue begins with it.
+    """A consumer that was assigned a queue begins with it.
 
     Attributes:
         possible: the offsets that its group may have; -1: none.
-        begins: where one without an offset begins; None: unknown.
+        begins: where a group without an offset begins; None: unknown.
     """
 
     key: OffsetKey
@@ -657,9 +668,9 @@ class QueueBegun(Moment):
 
 @dataclass(slots=True)
 class CommitAnswered(Moment):
-    """A broker took a commit or refused it, with nothing beside it; no reset pending.
+    """A broker accepted or refused a commit that ran alone, with no reset pending.
 
-    ``end`` is the next offset of the queue, dispatched or not.
+    ``end`` is the queue's next offset, dispatched or not.
     """
 
     key: OffsetKey
@@ -670,9 +681,9 @@ class CommitAnswered(Moment):
 
 @dataclass(slots=True)
 class ResetAnswered(Moment):
-    """A group was reset with nothing beside it, or that was refused: ``offset`` -1.
+    """A group's offset was reset by an op that ran alone, or refused (``offset`` -1).
 
-    ``targets`` are where it was to go, of which one is enough.
+    ``targets`` are the offsets it may have been set to.
     """
 
     key: OffsetKey
@@ -682,9 +693,9 @@ class ResetAnswered(Moment):
 
 @dataclass(slots=True)
 class LowestAnswered(Moment):
-    """A broker answered the lowest offsets of groups, with nothing beside it.
+    """A broker answered a query of the lowest offsets that ran alone.
 
-    ``possible`` are those of each queue; -1: no group has any.
+    ``possible`` are the right answers for each queue; -1: no group has an offset.
     """
 
     topic: str
@@ -694,21 +705,21 @@ class LowestAnswered(Moment):
 
 @dataclass(slots=True)
 class OffsetsPersisted(Moment):
-    """A round of the persist, with nothing beside it, has left these files."""
+    """A persist of the consumer offsets that ran alone has left these files."""
 
     files: Mapping[str, bytes]
 
 
 @dataclass(slots=True)
 class OffsetsFound(Moment):
-    """A start of a store that keeps progress found these files."""
+    """A start of a store that keeps consumer offsets found these files."""
 
     files: Mapping[str, bytes]
 
 
 @dataclass(slots=True)
 class OffsetsRecovered(Moment):
-    """A start came up with offsets, on queues whose ends are known by now."""
+    """A start has loaded consumer offsets, and the ends of the queues are known."""
 
     recovered: Recovered
     ends: Ends
@@ -716,11 +727,11 @@ class OffsetsRecovered(Moment):
 
 @dataclass(slots=True)
 class FilteredPullOver(Moment):
-    """A store that skips no damaged records has answered a pull of a group.
+    """A store that skips no damaged records has answered a filtered pull.
 
     Attributes:
         queue: every message appended to the queue.
-        possible: by what it may have been filtered; None if nobody knows.
+        possible: the expressions that may have been used; None if unknown.
     """
 
     pull: PullFiltered
@@ -731,7 +742,7 @@ class FilteredPullOver(Moment):
 
 @dataclass(slots=True)
 class FilterMissed(Moment):
-    """A store had no filter for a pull of a group; ``possible`` as above."""
+    """A store had no filter for a group's pull; ``possible``: see FilteredPullOver."""
 
     pull: PullFiltered
     possible: frozenset[tuple[str, str]] | None
@@ -739,7 +750,7 @@ class FilterMissed(Moment):
 
 @dataclass(slots=True)
 class FiltersRecovered(Moment):
-    """A start on these files came up with the filters ``rows``."""
+    """A start on these files has loaded the filters ``rows``."""
 
     files: Mapping[str, bytes]
     rows: FilterRows
@@ -747,24 +758,24 @@ class FiltersRecovered(Moment):
 
 @dataclass(slots=True)
 class DeliveryRoundOver(Moment):
-    """A round of delivery, with nothing beside it, came to its end.
+    """A delivery round that ran alone has ended.
 
-    ``first`` is, by level, the first dispatched message that it has left waiting; of
-    a level of which a delivery was refused there is none.
+    ``first`` is, by level, the first dispatched message that it left waiting; a level
+    in which a delivery was refused is absent.
     """
 
     first: Mapping[int, Appended]
 
     @property
     def stored_ms(self) -> Mapping[int, int]:
-        """By level, when that message was stored, where a record says so."""
+        """The store_timestamp of that message, by level, where a record has one."""
         image = self.look.image()
         times = {level: _stored_ms(image, one) for level, one in self.first.items()}
         return {level: time for level, time in times.items() if time > 0}
 
 
 def _stored_ms(image: StoreImage, waiting: Appended) -> int:
-    """When a waiting message was stored, as its record says; 0: it has none."""
+    """The store_timestamp of a waiting message, from its record; 0: it has none."""
     key = (waiting.message.topic, waiting.message.queue_id)
     for record in reversed(image.commit_log.indexed_records.get(key, [])):
         if record.phy_offset == waiting.phy_offset:
@@ -774,14 +785,16 @@ def _stored_ms(image: StoreImage, waiting: Appended) -> int:
 
 @dataclass(slots=True)
 class MessageDelivered(Moment):
-    """A broker put a delayed message; the model does not have it yet.
+    """A broker put a delayed message to its topic; the model does not contain it yet.
 
     Attributes:
         message: as the broker put it.
-        answer: of the store.
-        waited: the delayed message, as it lies in its level's queue; None: none does.
+        answer: the store's answer.
+        waited: the delayed message, as it lies in its level's queue; None: there is
+            none.
         expected: the offset of the message that its level had to deliver next.
-        latest: the same, if all has gone by then that a cleaner deletes in the step.
+        latest: the same, if everything has expired that a cleaner may delete in the
+            step.
         asked_ms: the store's clock when it was put.
     """
 
@@ -794,23 +807,23 @@ class MessageDelivered(Moment):
 
     @property
     def stored_ms(self) -> int:
-        """When the delayed message was stored, as its record says; 0: it has none."""
+        """The delayed message's store_timestamp, from its record; 0: it has none."""
         assert self.waited is not None
         return _stored_ms(self.look.image(), self.waited)
 
 
 @dataclass(slots=True)
 class DelaysWritten(Moment):
-    """A store whose rounds have persisted how far delays are delivered has files."""
+    """A store has persisted its delay offsets to these files."""
 
     files: Mapping[str, bytes]
 
 
 @dataclass(slots=True)
 class DelaysPersisted(Moment):
-    """A persist of the delays' offsets, with nothing beside it, has left these files.
+    """A persist of the delay offsets that ran alone has left these files.
 
-    ``flushed`` is up to where the log was durable then.
+    ``flushed`` is the phy_offset up to which the log was durable then.
     """
 
     files: Mapping[str, bytes]
@@ -826,7 +839,7 @@ class DelaysFound(Moment):
 
 @dataclass(slots=True)
 class DelaysRecovered(Moment):
-    """A start on these files came up with these offsets; the model has its log."""
+    """A start on these files has loaded these delay offsets, and its log is adopted."""
 
     files: Mapping[str, bytes]
     offsets: Mapping[int, int]
@@ -834,7 +847,7 @@ class DelaysRecovered(Moment):
 
 @dataclass(slots=True)
 class AllDelivered(Moment):
-    """A healed store has delivered for as long as anything could be due."""
+    """A fault-free store has run delivery until no message could be due any more."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Moments at which a consumer has done something that laws speak of."""
+"""Moments at which a consumer client has done something that laws speak about."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from crashmq.models.messages import MessageToPut
 
 @dataclass(slots=True)
 class PullGoesOn(Moment):
-    """A consumer pulls a queue again.
+    """A consumer pulls a queue that it has pulled before.
 
     Attributes:
-        queue_offset: where from.
-        expected: where its last pull began, and where answers to it said to go on.
-        waiting: how many messages it has pulled and not worked off.
+        queue_offset: where it pulls from.
+        expected: where its last pull began, and the next_begin_offsets answered to
+            it.
+        waiting: how many messages it has pulled and not consumed.
     """
 
     queue: OneQueue
@@ -39,9 +40,9 @@ class PullGoesOn(Moment):
 
 @dataclass(slots=True)
 class MessagesPulled(Moment):
-    """A consumer's pull is answered, and it needs not begin elsewhere.
+    """A consumer's pull was answered, and the answer does not send it elsewhere.
 
-    ``wanted`` is what it has asked for; None: nobody knows.
+    ``wanted`` is the subscription that it pulled with; None: unknown.
     """
 
     answer: PullReceived
@@ -50,9 +51,9 @@ class MessagesPulled(Moment):
 
 @dataclass(slots=True)
 class OffsetTold(Moment):
-    """A consumer has told an offset of the log as it is, and the broker keeps ``kept``.
+    """A consumer committed an offset of the log as it is; the broker now has ``kept``.
 
-    ``end`` is the queue_offset of the next message that is put there.
+    ``end`` is the queue_offset that the queue's next message gets.
     """
 
     queue: OneQueue
@@ -63,12 +64,13 @@ class OffsetTold(Moment):
 
 @dataclass(slots=True)
 class GroupIsAt(Moment):
-    """A consumer has told its group's offset, and the broker keeps ``offset`` then.
+    """A consumer has committed, and the broker then stores ``offset`` for its group.
 
     Attributes:
         key: the group and the queue.
-        passed: the messages below it that the group is owed and has not worked off.
-        end: the queue_offset of the next message that is put there.
+        passed: messages below the offset that the group had to get and has not
+            consumed.
+        end: the queue_offset that the queue's next message gets.
     """
 
     key: OffsetKey
@@ -79,18 +81,20 @@ class GroupIsAt(Moment):
 
 @dataclass(slots=True)
 class MessageConsumed(Moment):
-    """A consumer was given a message.
+    """A consumer's listener was given a message.
 
     Attributes:
         consumed: what it was given.
-        share: what it has done with the queue; None if it gave that back.
-        unique_key: of the message.
-        passed: messages before it that it has pulled too, and not worked off.
-        is_orderly: it asked for the messages of each queue in their order.
-        lock_ms: how long ago it was told that it has the queue's lock; None: it has
-            none, or needs none.
-        at_ms: when.
-        failed: how it failed before and was kept; None: it did not, or nobody knows.
+        share: what the consumer has done with the queue; None if it gave the queue
+            up.
+        unique_key: the unique key of the message.
+        passed: earlier messages that it has pulled too, and not consumed.
+        is_orderly: the consumer consumes the messages of each queue in order.
+        lock_ms: how long ago the broker last confirmed its lock of the queue; None:
+            it holds none, or needs none.
+        at_ms: when, by the store's clock.
+        failed: its earlier failed attempt, if the consumer kept the message; None:
+            there was none, or it is unknown.
     """
 
     consumed: Consumed
@@ -105,12 +109,12 @@ class MessageConsumed(Moment):
 
 @dataclass(slots=True)
 class MessageSentBack(Moment):
-    """A consumer was told that the broker has a message of it once more.
+    """A broker confirmed to a consumer that it has stored a message sent back.
 
     Attributes:
         given: the message as the consumer had it.
-        copies: the puts of the step that hold it, with one more try.
-        times: so often its group was told that in the step.
+        copies: the puts of the step that hold it, with one more reconsume time.
+        times: how often the consumer's group got that confirmation in the step.
     """
 
     queue: OneQueue
@@ -120,19 +124,19 @@ class MessageSentBack(Moment):
 
     @property
     def unique_key(self) -> str:
-        """Of the message."""
+        """The unique key of the message."""
         return self.given.properties.get("UNIQ_KEY", "")
 
 
 @dataclass(slots=True)
 class LockAnswered(Moment):
-    """A consumer was told whether it has a queue's lock.
+    """A broker answered a consumer's request for the lock of a queue.
 
     Attributes:
-        queue: of which queue, and whose.
-        is_granted: whether it has it.
+        queue: the queue, with its group and client.
+        is_granted: whether the consumer got the lock.
         lock: what was known of the lock before.
-        at_ms: when it was told.
+        at_ms: when it was answered.
     """
 
     queue: OneQueue
@@ -143,9 +147,9 @@ class LockAnswered(Moment):
 
 @dataclass(slots=True)
 class LockNeeded(Moment):
-    """An orderly consumer asks where a queue begins, or pulls it.
+    """An orderly consumer looks up where to begin in a queue, or pulls it.
 
-    ``has_lock``: it was told that the queue's lock is its own.
+    ``has_lock``: the broker had confirmed that it holds the queue's lock.
     """
 
     queue: OneQueue
@@ -154,12 +158,13 @@ class LockNeeded(Moment):
 
 @dataclass(slots=True)
 class MembersTold(Moment):
-    """A client was told who the members of its group are.
+    """A broker listed the members of a group to one of its clients.
 
     Attributes:
-        silent_ms: by client for how long the broker has not heard of it.
+        silent_ms: by client, the time since its last heartbeat.
         left: the clients that have left the group, as the broker knows.
-        expired: those that were silent for too long as it looked for such.
+        expired: those found silent for too long by the last scan for inactive
+            clients.
     """
 
     client: str
@@ -172,12 +177,12 @@ class MembersTold(Moment):
 
 @dataclass(slots=True)
 class TopicsNeeded(Moment):
-    """A group's topics were needed, since a message was given back.
+    """A message was sent back, which needs its group's retry or dead-letter topic.
 
     Attributes:
-        group: whose.
-        written: what the broker has written of its topics.
-        before: the same, when it was needed last; None: that is not known.
+        group: the name of the group.
+        written: the group tables that the broker has written.
+        before: the same, when such a topic was needed last; None: unknown.
     """
 
     group: str
@@ -187,18 +192,19 @@ class TopicsNeeded(Moment):
 
 @dataclass(slots=True)
 class TableTurned(Moment):
-    """A step came to its end, in which a table of the broker may have changed."""
+    """A step has ended in which a table of the broker may have changed."""
 
     turn: TableTurn
 
 
 @dataclass(slots=True)
 class GroupConfigsSeen(Moment):
-    """A group was configured or deleted, or a start found what is written of groups.
+    """A group was configured or deleted, or a start has loaded the configurations.
 
     Attributes:
-        rows: what is written, by group.
-        possible: by group the configurations that were answered, or may count.
+        rows: the written configurations, by group.
+        possible: by group, the configurations that were confirmed, or may be in
+            effect.
     """
 
     rows: Mapping[str, Any]
@@ -207,9 +213,9 @@ class GroupConfigsSeen(Moment):
 
 @dataclass(slots=True)
 class PullMoved(Moment):
-    """A consumer is told to pull a queue elsewhere.
+    """A pull was answered with PULL_OFFSET_MOVED.
 
-    ``end`` is the queue_offset of the next message that is put there.
+    ``end`` is the queue_offset that the queue's next message gets.
     """
 
     queue: OneQueue
@@ -219,12 +225,12 @@ class PullMoved(Moment):
 
 @dataclass(slots=True)
 class QueueGivenBack(Moment):
-    """A consumer gives a queue back, in order.
+    """A consumer has given up a queue in an orderly way.
 
     Attributes:
-        queue: which, and whose.
-        told: the newest offset that it has told; -1: none.
-        worked_until: the end of what it has worked off without a gap; -1: nothing.
+        queue: the queue, with its group and client.
+        told: the newest offset that it has committed; -1: none.
+        worked_until: the end of what it has consumed without a gap; -1: nothing.
     """
 
     queue: OneQueue
@@ -234,9 +240,9 @@ class QueueGivenBack(Moment):
 
 @dataclass(slots=True)
 class QueueBegunAnew(Moment):
-    """A consumer whose group has no offset pulls a queue for the first time.
+    """A consumer whose group has no offset for a queue pulls it for the first time.
 
-    ``told`` is the offset that it has told of that queue; -1: none.
+    ``told`` is the offset that it has committed for that queue; -1: none.
     """
 
     queue: OneQueue
@@ -245,12 +251,12 @@ class QueueBegunAnew(Moment):
 
 @dataclass(slots=True)
 class NothingToDo(Moment):
-    """A consumer was asked to work, and found nothing more to do on a queue of its own.
+    """A consumer was asked to consume a queue of its own, and reported nothing to do.
 
     Attributes:
-        queue: which, and whose.
-        waiting: the messages of it that it has pulled and not worked off.
-        put_off_ms: how long ago it was asked before that; None: never.
+        queue: the queue, with its group and client.
+        waiting: the messages of it that it has pulled and not consumed.
+        put_off_ms: how long ago it was last asked before that; None: never.
     """
 
     queue: OneQueue
@@ -260,9 +266,9 @@ class NothingToDo(Moment):
 
 @dataclass(slots=True)
 class GroupIdle(Moment):
-    """The only consumer of a queue has nothing left to do, and has told so.
+    """The only consumer of a queue has nothing left to do, and has committed that.
 
-    ``told`` is the offset that it has told; ``end`` that of the next message.
+    ``told`` is the offset that it has committed; ``end`` that of the next message.
     """
 
     key: OffsetKey
@@ -272,7 +278,7 @@ class GroupIdle(Moment):
 
 @dataclass(slots=True)
 class QueuesShared(Moment):
-    """All consumers of a group have shared out its queues, and nothing moves."""
+    """All consumers of a group have rebalanced, and no assignment changes any more."""
 
     group: str
     queues: Sequence[QueueKey]
@@ -283,7 +289,7 @@ class QueuesShared(Moment):
 class GroupCaughtUp(Moment):
     """The consumers of a group have nothing left to do.
 
-    ``left`` are the messages of a queue that the group is owed and has not worked off.
+    ``left`` are the messages of a queue that the group had to get and has not consumed.
     """
 
     key: OffsetKey

@@ -1,4 +1,4 @@
-"""Moments of pulls through a broker; see ``moments``."""
+"""Moments of pulls through a broker, which may hold them; see ``moments``."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from crashmq.models.ops import PullThroughBroker
 
 @dataclass(slots=True)
 class OffsetBehindPull(Moment):
-    """A pull was held or answered, and the offset of its group was ``kept`` then.
+    """A pull was held or answered, and its group's offset was ``kept`` after that.
 
     Attributes:
         possible: the offsets that the group may have.
-        told: what the pull had told when it came, -1: nothing; None: it came earlier,
-            and is read again.
+        told: the offset that the pull carried when it arrived, -1: none; None: it
+            arrived earlier and is woken now.
     """
 
     key: OffsetKey
@@ -36,11 +36,12 @@ class PullAnswered(Moment):
 
     Attributes:
         pull: what was asked.
-        open: what is known of the pull; None if nobody waits for an answer to it.
+        open: what is known of the pull; None if it is answered already or its
+            broker has crashed.
         is_woken: it was held since an earlier op.
         answered_ms: when, by the store's clock.
-        reset_to: of a reset that it must have met; -1: it may have met one; None: there
-            was none.
+        reset_to: target of a reset that the pull must have met; -1: it may have met
+            one; None: there was none.
     """
 
     pull: PullThroughBroker
@@ -58,9 +59,9 @@ class PullAnswered(Moment):
 
 @dataclass(slots=True)
 class PullKept(Moment):
-    """A broker has held a pull that came to it by itself, in front of ``queue``.
+    """A broker holds a pull that ran alone; ``queue`` is the queue as it was then.
 
-    ``reset_to`` is as of ``PullAnswered``.
+    ``reset_to`` is as in ``PullAnswered``.
     """
 
     pull: PullThroughBroker
@@ -70,14 +71,14 @@ class PullKept(Moment):
 
 @dataclass(slots=True)
 class PullsLeft(Moment):
-    """A broker has stopped, and has never answered the pulls in ``left``."""
+    """A broker has shut down without answering the pulls in ``left``."""
 
     left: Sequence[OpenPull]
 
 
 @dataclass(slots=True)
 class PullAsleep(Moment):
-    """A pull is still held after a step; ``behind`` can be read behind its offset."""
+    """A pull is still held after a step; the messages ``behind`` it can be read."""
 
     pull: OpenPull
     behind: Sequence[Appended]
@@ -85,11 +86,11 @@ class PullAsleep(Moment):
 
 @dataclass(slots=True)
 class PullsLookedAt(Moment):
-    """Rounds that look at held pulls, the op itself, came to their end.
+    """Checks of the held pulls, run by the op itself, have ended.
 
     Attributes:
-        held: the pulls that are held still, each with its queue.
-        now_ms: by the store's clock.
+        held: the pulls that are still held, each with its queue.
+        now_ms: the store's clock.
     """
 
     held: Sequence[tuple[OpenPull, VisibleQueue]]

@@ -1,4 +1,4 @@
-"""Moments of single rounds of services, and of what they take away; see ``moments``."""
+"""Moments of single service rounds, and of the files they remove; see ``moments``."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from crashmq.models.knowledge.moments import Moment
 
 @dataclass(slots=True)
 class RoundTurned(Moment):
-    """One round of a service came to its end, in a store that is up.
+    """One round of a service has ended, in a store that is up.
 
     Attributes:
         done: what it did.
-        number: of the event of its end.
-        takes_all: whether it was due to take whatever waits; None: nobody knows.
-        begun_at: where the log's files ended when the life began; -1: nobody knows.
-        durable_until: records of which a flush of queues has made all units durable
-            end at or before it.
-        index_until: index files that are full of records below are on the medium.
+        number: the number of the event at its end.
+        takes_all: whether its thorough interval was over, so that it had to take
+            everything; None: unknown.
+        begun_at: where the log's files ended when this run began; -1: unknown.
+        durable_until: all units of records that end at or below this are durable by
+            a flush of the queues.
+        index_until: full index files of records below this are on the medium.
     """
 
     done: RoundDone
@@ -36,11 +37,11 @@ class PutsWaited(Moment):
     """Puts that wait for their sync were answered.
 
     Attributes:
-        waits: of each, how long it waited, and how long it stood still itself, or may
-            have; milliseconds.
-        gave_up: how long those waited that were told FLUSH_DISK_TIMEOUT.
-        left: records that a round of group commit covered and did not answer, by their
-            phy_offset, each with the number of the round's event.
+        waits: for each, how long it waited, and how long it was held up itself, or
+            may have been, in milliseconds.
+        gave_up: how long those waited that got FLUSH_DISK_TIMEOUT.
+        left: phy_offsets of records that a group commit round covered and did not
+            answer, each with the number of the round's event.
     """
 
     waits: Sequence[tuple[int, int]]
@@ -50,10 +51,10 @@ class PutsWaited(Moment):
 
 @dataclass(slots=True)
 class FileTaken(Moment):
-    """The store was about to remove or rename a file; the step went on.
+    """A step has removed or renamed a file.
 
     Attributes:
-        taken: what was known then.
+        taken: what was known right before that.
         amid_start: a start was part of the step, which has rules of its own.
     """
 

@@ -1,7 +1,7 @@
-"""What groups of consumers are owed of their queues, and what of it they have done.
+"""What groups of consumers must consume, and what of it they have consumed.
 
-Messages go by their names (``names``), since a queue_offset is given again after the
-log has lost its tail.
+Messages are identified by name (``names``), since a queue_offset is given again after
+the log has lost its tail.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Owed(Forked):
     doubled: frozenset[str] = _NO_MESSAGE
 
     def begins(self, key: OffsetKey, begin: int, *, is_anew: bool) -> None:
-        """Take note of where a group begins; ``is_anew``: perhaps it had no offset."""
+        """Record where a group begins; ``is_anew``: perhaps it had no offset."""
         if is_anew or key not in self.since:
             self.since[key] = begin
 
     def stands_by(self, key: OffsetKey, begin: int) -> None:
-        """Take note that a consumer still tells where it began a group anew.
+        """Record that a consumer commits where it had begun a group again.
 
         A group that a crash has left without an offset was begun again since, before
         that place: its queue did not have all its units yet.
@@ -51,19 +51,19 @@ class Owed(Forked):
         self.since[key] = max(begin, self.since.get(key, begin))
 
     def worked_off(self, key: OffsetKey, name: str) -> None:
-        """Take note that a message was consumed."""
+        """Record that a message was consumed."""
         self._does(key, frozenset({name}))
 
     def _does(self, key: OffsetKey, names: frozenset[str]) -> None:
         self.done[key] = self.done.get(key, _NO_MESSAGE) | names
 
     def pulled(self, names: frozenset[str], there: Sequence[Appended]) -> None:
-        """Take note that messages were pulled of a queue in which these are."""
+        """Record that messages were pulled of a queue in which these are."""
         copies = Counter(map(name_of, there))
         self.doubled |= {name for name in names if copies[name] > 1}
 
     def step_begins(self, model: ReferenceModel) -> None:
-        """Take note of what pulls were to pass over in the step before.
+        """Record what pulls were to pass over in the step before.
 
         Only now the model has all that lay there.
         """
@@ -76,7 +76,7 @@ class Owed(Forked):
     def passed_over(
         self, key: OffsetKey, model: ReferenceModel, end: int
     ) -> Iterator[Appended]:
-        """The messages below ``end`` that a group is owed, and has not worked off."""
+        """The messages below ``end`` that a group must consume and has not."""
         begin = self.since.get(key, end)
         done = self.done.get(key, _NO_MESSAGE)
         passing = [passed for its, passed in self.passing if its == key]

@@ -149,13 +149,13 @@ class Progress(Forked):
         return self.kept.get(key, _NONE)
 
     def set(self, key: OffsetKey, offset: int, *, is_certain: bool) -> None:
-        """Take note of an offset that a group has, or may have by now."""
+        """Record an offset that a group has, or may have by now."""
         told = frozenset({offset})
         self.now[key] = told if is_certain else told | self.of(key)
         self.kept[key] = self.may_be_kept(key) | {offset}
 
     def copied(self, source: str, target: str, topic: str, *, is_certain: bool) -> None:
-        """Take note that a group has, or may have, the offsets of another one."""
+        """Record that a group has, or may have, the offsets of another one."""
         if source == target:
             return
         keys = [key for key in (*self.now, *self.kept) if key[1] == topic]
@@ -174,7 +174,7 @@ class Progress(Forked):
                 self.pending[key] = False
 
     def may_be_gone(self, keys: Iterable[OffsetKey]) -> None:
-        """Take note that offsets are being removed, or may have been."""
+        """Record that offsets are being removed, or may have been."""
         for key in keys:
             self.now[key] = self.of(key) | _NONE
             self.kept[key] = self.may_be_kept(key) | _NONE
@@ -182,7 +182,7 @@ class Progress(Forked):
                 self.pending[key] = False
 
     def gone(self, keys: Iterable[OffsetKey]) -> None:
-        """Take note that offsets were removed for good."""
+        """Record that offsets were removed for good."""
         for key in keys:
             self.now[key] = self.kept[key] = _NONE
             self.pending.pop(key, None)
@@ -200,23 +200,23 @@ class Progress(Forked):
         )
 
     def persisted(self, before: dict[OffsetKey, frozenset[int]]) -> None:
-        """Take note of a persist that ended; ``before`` is ``now`` when it began."""
+        """Record a persist that ended; ``before`` is ``now`` when it began."""
         keys = {*before, *self.now}
         self.kept = {key: before.get(key, _NONE) | self.of(key) for key in sorted(keys)}
         self.is_persisted = True
 
     def ended(self) -> None:
-        """Take note that this life is over: the file alone is left."""
+        """Record that this life is over: the file alone is left."""
         self.now = dict(self.kept)
         self.pending = {}
 
     def loaded(self, rows: OffsetRows) -> None:
-        """Take note of what a start has loaded, and written again."""
+        """Record what a start has loaded, and written again."""
         self.now = {key: frozenset({offset}) for key, offset in rows}
         self.kept = dict(self.now)
         self.pending, self.is_doubtful = {}, False
         self.is_persisted = bool(rows)
 
     def in_files(self) -> Iterable[OffsetKey]:
-        """Every queue of which a group may have an offset in the file."""
+        """Every queue for which a group may have an offset in the file."""
         return sorted(self.kept)

@@ -14,7 +14,7 @@ class OpenPull:
 
     Attributes:
         asked_ms: when it was asked, by the store's clock.
-        held_ms: when it was held at the latest; None: nobody knows that it is.
+        held_ms: when it was held at the latest; None: unknown that it is.
     """
 
     op: PullThroughBroker

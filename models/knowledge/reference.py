@@ -25,6 +25,7 @@ from crashmq.models.observations import Positions, Put
 from crashmq.models.ops import CrashKind
 from crashmq.models.plain_state import Forked
 from crashmq.models.program import FlushMode
+from crashmq.models.quickly_made import quickly_made
 
 QueueKey = tuple[str, int]
 
@@ -200,7 +201,7 @@ class ReferenceModel(Forked):
         return max(of_topic, self.deleted.get(key, 0))
 
     def list_all(self) -> None:
-        """List each message anew in the queues that have it."""
+        """List each message again in the queues that have it."""
         self.queues = {}
         for appended in self.messages:
             self._list(appended)
@@ -318,7 +319,7 @@ class ReferenceModel(Forked):
         }
 
     def forget_lost_numbers(self) -> None:
-        """Let empty queues go on from where their files end, if some were removed."""
+        """Let empty queues continue where their files end, if some were removed."""
         for key, end in self.ends_of_empty_queues().items():
             lost = end - self.built.get(key, 0)
             if lost > 0:
@@ -327,7 +328,7 @@ class ReferenceModel(Forked):
                 self.forgotten[key] = (*self.forgotten.get(key, ()), gone)
 
     def number_empty_queues(self, ends: dict[QueueKey, int]) -> None:
-        """Let empty queues go on from where their files end, even foreign ones.
+        """Let empty queues continue from where their files end, even foreign ones.
 
         Or from the end of the last file, ``ends``, where the others need not be read.
         """
@@ -393,7 +394,7 @@ class ReferenceModel(Forked):
         self.begin_life()
 
     def begin_life(self) -> None:
-        """Record that a start has come to know what there is; counts begin anew."""
+        """Record that a start has come to know what there is; counts begin again."""
         self.floor, self.in_flight = None, []
         self.put_by_topic, self.puts, self.put_times_ms = {}, 0, {}
 
@@ -435,6 +436,7 @@ class ReferenceModel(Forked):
         return VisibleQueue(messages, min_offset, max_offset)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class VisibleQueue:
     """A queue as a reader must find it.

@@ -48,7 +48,7 @@ class Rounds(Forked):
     Attributes:
         thorough: of a flush, when its last round began that took everything; a service
             that is missing is not known of.
-        begun_at: where the log's files ended when the life began; -1: nobody knows.
+        begun_at: where the log's files ended when the life began; -1: unknown.
         durable_until: units of records below are on the medium, by a flush of queues
             that took everything.
         index_until: index files that are full of records below are on the medium, by a
@@ -71,7 +71,7 @@ class Rounds(Forked):
         self.begun_at, self.durable_until, self.index_until = files_end, 0, 0
 
     def takes_all(self, done: RoundDone) -> bool | None:
-        """Whether a round had to take everything, or may not; None: nobody knows.
+        """Whether a round had to take everything, or may not; None: unknown.
 
         Asked once of each round that had no other beside it.
         """

@@ -1,6 +1,6 @@
 """Seen: the bounds of queues that answers have shown, which no later one may go behind.
 
-Kept between steps; a start, a crash or a deletion of the topic begins anew.
+Kept between steps; a start, a crash or a deletion of the topic begins again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Seen(Forked):
         self.bounds[key] = (max(before[0], low), max(before[1], high))
 
     def forget(self, key: QueueKey) -> None:
-        """Note that the queue may begin anew."""
+        """Note that the queue may begin again."""
         self.bounds.pop(key, None)
 
     def forget_lows(self) -> None:

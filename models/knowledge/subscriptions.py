@@ -3,7 +3,7 @@
 All members of a group are to subscribe the same. While they do not, a broker filters
 the pulls of one by what another one asks for, and messages are passed over: RocketMQ
 calls that a misuse, and promises nothing. A group is *torn* from when that may be so
-until the broker starts anew with members of one mind, or the group begins anew.
+until the broker starts again with members of one mind, or the group begins again.
 
 A broker keeps what SQL filters its groups had, and goes by their age. So of a group
 that had two of them, through more than one client or before a clock was set back,
@@ -54,8 +54,8 @@ class Subscriptions(Forked):
 
     Attributes:
         by_client: what each client subscribes, or had subscribed when it vanished.
-        changing: clients that are amid a change.
-        torn: groups of which nobody knows by what they are filtered.
+        changing: clients that are during a change.
+        torn: groups for which it is unknown by what they are filtered.
         had: what each group that ever asked by SQL has asked for.
     """
 
@@ -65,7 +65,7 @@ class Subscriptions(Forked):
     had: dict[str, frozenset[Asked]] = field(default_factory=dict)
 
     def began(self, op: StartConsumer) -> None:
-        """Take note that a client's consumer has joined."""
+        """Record that a client's consumer has joined."""
         told = Subscription.of(op)
         if not [*self._others(told.group, "")]:
             self.torn -= {told.group}
@@ -77,7 +77,7 @@ class Subscriptions(Forked):
             self.torn |= {told.group}
 
     def changes(self, op: StartConsumer, *, is_done: bool) -> None:
-        """Take note that a client, alone or not, subscribes what ``op`` says now."""
+        """Record that a client, alone or not, subscribes what ``op`` says now."""
         told = Subscription.of(op)
         self._takes(op.client, told)
         others = self._others(told.group, op.client)
@@ -100,7 +100,7 @@ class Subscriptions(Forked):
                 yield told
 
     def ended(self, client: str, *, is_gone: bool) -> None:
-        """Take note that a consumer ended; ``is_gone``: nobody tells the broker."""
+        """Record that a consumer ended; ``is_gone``: the broker is not notified."""
         told = self.by_client.pop(client, None)
         if told is not None and client in self.changing:
             self.torn |= {told.group}
@@ -109,7 +109,7 @@ class Subscriptions(Forked):
             self.by_client[client] = told._replace(is_gone=True)
 
     def broker_began(self) -> None:
-        """Take note of a broker that knows nobody yet, but for what it has kept."""
+        """Record the start of a broker; it only knows the filters it persisted."""
         for client, told in [*self.by_client.items()]:
             if told.is_gone:
                 del self.by_client[client]
@@ -121,12 +121,15 @@ class Subscriptions(Forked):
         return not is_of_one_mind or len(self.had.get(group, ())) > 1
 
     def clock_went_back(self) -> None:
-        """Take note that what is subscribed from now on may look older."""
+        """Record that what is subscribed from now on may look older."""
         told = {group for group, had in self.had.items() if len(had) > 1}
         self.torn |= told
 
     def is_torn(self, group: str, *, filters: bool) -> bool:
-        """Whether a group is owed nothing; ``filters``: its broker takes SQL at all."""
+        """Whether a group's subscription is unknown: it need consume nothing.
+
+        ``filters``: its broker supports SQL92 expressions.
+        """
         if group in self.torn:
             return True
         return any(
@@ -136,7 +139,7 @@ class Subscriptions(Forked):
         )
 
     def asked_by(self, client: str, topic: str) -> Asked | None:
-        """What a client asks for of a topic now; None: nobody knows."""
+        """A client's present subscription to a topic; None: unknown."""
         if topic.startswith(RETRY_PREFIX):
             return EVERYTHING
         told = self.by_client.get(client)
@@ -151,10 +154,14 @@ def _is_told(asked: Asked, filters: bool) -> bool:
 
 
 class Passing(NamedTuple):
-    """What a pull has passed over: from ``begin`` on what lies before ``end``.
+    """The messages that a pull went past: queue_offsets [``begin``, ``end``).
 
-    It asked for what is ``wanted``; None: nobody knows. ``brought`` are, of a group
-    that is torn, the names of what it brought of that; only those are owed.
+    Attributes:
+        begin: where the pull began.
+        end: where its group continues.
+        wanted: the subscription it was filtered by; None: unknown.
+        brought: of a group whose members disagree on their subscription, the names
+            of the messages that the pull returned; only those must be consumed.
     """
 
     begin: int
@@ -163,7 +170,7 @@ class Passing(NamedTuple):
     brought: frozenset[str] | None
 
     def excuses(self, appended: Appended) -> bool:
-        """Whether a message lies there, and its group is not owed it."""
+        """Whether a message lies in the range and its group need not consume it."""
         if not self.begin <= appended.queue_offset < self.end:
             return False
         message = (appended.listed_as or appended).message
@@ -173,9 +180,9 @@ class Passing(NamedTuple):
 
 
 def wants(asked: Asked | None, tags: str, properties: Mapping[str, str]) -> bool:
-    """Whether a message is asked for; one on which an expression fails is, too.
+    """Whether a message matches a subscription; also one on which an expression fails.
 
-    Of what nobody knows nothing is.
+    With an unknown subscription no message does.
     """
     if asked is None or not _is_told(asked, filters=True):
         return False
@@ -184,7 +191,7 @@ def wants(asked: Asked | None, tags: str, properties: Mapping[str, str]) -> bool
 
 
 def wants_record(asked: Asked | None, data: bytes) -> bool:
-    """The same of a stored message; of one that cannot be read it is not known."""
+    """As ``wants``, for a stored message; False for one that cannot be decoded."""
     if asked == EVERYTHING:
         return True
     try:

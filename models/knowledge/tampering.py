@@ -22,7 +22,7 @@ from crashmq.models.plain_state import Forked
 
 
 class Origin(Enum):
-    """Whose directory a store has."""
+    """Which program left the directory that a store has."""
 
     OURS = "it was empty"
     FOUND = "another program wrote it, and no start has come to its end yet"
@@ -31,20 +31,20 @@ class Origin(Enum):
 
 @dataclass(slots=True)
 class Tampering(Forked):
-    """Between two steps of one store.
+    """What was changed from outside in one store's files, as known between two steps.
 
     Attributes:
-        degraded: what was ever changed of a log whose damaged records are skipped.
-        damaged: what of the store's files was changed since its last start.
-        undoable: damage of these that a copy could be put back for.
-        foreign: files that are not the store's, and what is in them.
-        abort_taken: somebody took the abort file from a life that had not ended in
-            order, so that what that life left unsynced no start can know of.
-        bit_maps_may_rot: something beside the queues may have been changed, and
-            nothing proves a bit map.
-        origin: whose directory it is.
-        log_has_hidden_rot: a record has rotted where no checksum covers it, so nothing
-            can be judged any more.
+        degraded: all changes ever made to a log whose damaged records are skipped.
+        damaged: changes to the store's files since its last start.
+        undoable: those of them that can be undone by restoring a copy.
+        foreign: files that do not belong to the store, with their contents.
+        abort_taken: the abort file was removed while a run had not ended in an
+            orderly way, so no start can know what that run left unsynced.
+        bit_maps_may_rot: consumequeue_ext may have been changed, and nothing proves
+            a bit map.
+        origin: which program left the directory.
+        log_has_hidden_rot: a record has rotted where no checksum covers it, so
+            nothing can be judged any more.
     """
 
     degraded: Spoilt
@@ -58,7 +58,7 @@ class Tampering(Forked):
 
     @property
     def is_found(self) -> bool:
-        """Whether no start has come to its end yet on what another program left."""
+        """Whether another program left the files and no start took them over yet."""
         return self.origin is Origin.FOUND
 
     @property
@@ -101,7 +101,7 @@ class Tampering(Forked):
         )
 
     def note_degraded(self) -> None:
-        """Note what was changed of log and queues, also of files that went."""
+        """Add the damage of log and queues to ``degraded``, of deleted files too."""
         degraded = self.degraded
         for damage in self.damaged:
             folder, _, name = damage.path.rpartition("/")
@@ -113,17 +113,17 @@ class Tampering(Forked):
                 degraded.ranges.append((0, 1 << 62))
 
     def mended(self) -> None:
-        """Note a start that has read the files and mended what it could."""
+        """Note a start that has read the files and repaired what it could."""
         self.damaged = []
         if self.is_found:
             self.origin = Origin.TAKEN_OVER
 
     def add(self, damages: Sequence[Damaged]) -> None:
-        """Note places that do not hold what they should."""
+        """Note damage: byte ranges that differ from what the store wrote."""
         self.damaged = [*self.damaged, *damages]
 
     def without_foreign(self, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        """The files that are the store's."""
+        """The files that belong to the store."""
         if not self.foreign:
             return files
         return {path: files[path] for path in files if path not in self.foreign}

@@ -7,7 +7,7 @@ queue always, and a broker's own topics from its first start on.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from crashmq.models.files.record import DELAY_LEVEL_MAX, SCHEDULE_TOPIC
 from crashmq.models.history import (
@@ -51,6 +51,13 @@ class Topics(Forked):
         is_doubtful: something else may have changed or taken what it knew.
     """
 
+    SEES: ClassVar = frozenset(
+        {
+            *(PutAsked, PutAnswered, DeletionAsked, DeletionEnded),
+            *(LifeEnded, FileDamaged, FilePlanted),
+        }
+    )
+
     sure: frozenset[str] = frozenset(_OF_ITS_OWN)
     possible: frozenset[str] = frozenset(_OF_ITS_OWN)
     is_doubtful: bool = False
@@ -72,7 +79,7 @@ class Topics(Forked):
         return _OF_ITS_OWN.get(topic, QUEUES_OF_A_TOPIC)
 
     def saw(self, event: Happening, step: Step, promises: Promises) -> None:
-        """Take note of an event of a step."""
+        """Record an event of a step that is of a kind in ``SEES``."""
         match event:
             case PutAsked(messages):
                 self.possible |= _named(messages)

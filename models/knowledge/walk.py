@@ -70,7 +70,7 @@ EndedDeletions: TypeAlias = list[tuple[QueueKey, int]]
 
 
 def walk(at: At) -> Iterator[Moment]:
-    """Lead what is known through a step; stop at each moment."""
+    """Update what is known by each event of a step; yields moments for the judge."""
     step, known = at.step, at.known
     if step.raised or step.starts:
         yield OpOver(*at)
@@ -190,7 +190,8 @@ def _walk_puts(at: At, life: Life) -> Generator[Moment, None, InFlight]:
             model.delete(*deletions.pop(0))
         if place >= 0 and (message.batch is None or message.batch.number == 0):
             place = max(place, model.end)
-        is_first = answer.phy_offset >= 0 and answer.queue_offset == 0
+        counts = message.has_place and answer.phy_offset >= 0
+        is_first = counts and answer.queue_offset == 0
         if is_first and _may_be_emptied(step, (message.topic, message.queue_id)):
             model.empty((message.topic, message.queue_id), answer.phy_offset)
         yield _put_over(at, message, answer, place, in_flight)
@@ -306,7 +307,7 @@ def _walk_deletions(
 ) -> Generator[Moment, None, EndedDeletions]:
     """Walk the deletions of one life; those that ended, not yet in the model.
 
-    The model takes note of them once it knows which puts came first.
+    The model records them once it knows which puts came first.
     """
     if not deletions:
         return []
@@ -358,7 +359,7 @@ def _walk_stops(at: At, stops: Sequence[Stopped], end: int) -> Iterator[Moment]:
 
 
 def _see_cut_short(known: Knowledge, step: Step) -> None:
-    """Note a cleaner that a crash or an error may have ended amid its work.
+    """Note a cleaner that a crash or an error may have ended during its work.
 
     Or whose store stopped beside it, so that nothing says how far it came.
     """

@@ -1,4 +1,4 @@
-"""The walk through what consumers do: what they are given, pull, work off and tell."""
+"""The walk through what consumers do: assignments, pulls, consumption, commits."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from crashmq.models.knowledge.subscriptions import (
     wants_record,
 )
 from crashmq.models.knowledge.walk_locks import saw_locks, saw_returned
-from crashmq.models.knowledge.walk_members import walk_members
+from crashmq.models.knowledge.walk_members import OF_MEMBERS, walk_members
 from crashmq.models.knowledge.walk_topics import saw_topics_needed
 
 NOT_KNOWN = -2
@@ -59,10 +59,22 @@ READ = ("SUCCESS", "PULL_NOT_FOUND", "PULL_RETRY_IMMEDIATELY")
 """The answers to a pull for which the broker has read the queue."""
 
 
+_OF_THEIRS = frozenset(
+    {
+        *(ConsumerBegan, ConsumerEnded, Resubscribed, TimePassed, QueuesHeld),
+        *(LocksAnswered, LocksReturned, OffsetRead, PullSent, PullReceived),
+        *(Consumed, SentBack, OffsetSent),
+    }
+)
+OF_CONSUMERS = _OF_THEIRS | OF_MEMBERS
+"""The kinds of events of which anything comes to be known here."""
+
+
 def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
-    """Take note of what a consumer did; stop where laws speak of it."""
+    """Update what is known by a consumer's events; yield moments for the judge."""
     known = at.known.consumption
-    yield from walk_members(at, event, at_ms)
+    if type(event) in OF_MEMBERS:
+        yield from walk_members(at, event, at_ms)
     match event:
         case ConsumerBegan(op):
             known.began(op)
@@ -172,7 +184,7 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
 
 
 def _wanted(at: At, queue: OneQueue) -> Asked | None:
-    """What a consumer asks for of a queue now; None: nobody knows."""
+    """What a consumer asks for of a queue now; None: unknown."""
     return at.known.consumption.subscriptions.asked_by(queue.client, queue.topic)
 
 
@@ -215,13 +227,13 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
 
 
 def is_owed_nothing(known: Knowledge, group: str) -> bool:
-    """Whether nobody knows by what a group is filtered."""
+    """Whether a group's filter is unknown."""
     filters = known.setup.filters
     return known.consumption.subscriptions.is_torn(group, filters=filters)
 
 
 def _saw_told(at: At, queue: OneQueue, offset: int) -> None:
-    """Take note of an offset that the broker may have taken, or not."""
+    """Record an offset that the broker may have taken, or not."""
     known = at.known.consumption
     key = known.key_of(queue)
     known.tells(queue, offset)
@@ -323,7 +335,7 @@ def _needs_lock(at: At, queue: OneQueue) -> Iterator[Moment]:
 
 
 def _saw_sent_back(at: At, queue: OneQueue, record: bytes) -> MessageSentBack:
-    """Take note that the broker has a message that was not consumed once more."""
+    """Record that the broker has a message that was not consumed once more."""
     events = [one.event for one in at.step.entries]
     given = decode_record(record)
     unique_key, tries = given.properties.get("UNIQ_KEY", ""), given.reconsume_times

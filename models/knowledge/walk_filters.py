@@ -1,6 +1,6 @@
 """The walk through what groups subscribe.
 
-It goes by the events of a step, in their order. Where others acted amid the step, a
+It goes by the events of a step, in their order. Where others acted during the step, a
 pull may have been filtered by a subscription of before or after.
 """
 
@@ -61,7 +61,7 @@ def _forget_unsure(at: At, filters: Filters) -> None:
 
 
 def _asked_amid_others(filters: Filters, op: FilterOp) -> None:
-    """Take note of what a subscription may do from now on."""
+    """Record what a subscription may do from now on."""
     if isinstance(op, Unsubscribe):
         filters.forget_group(op.group)
         return

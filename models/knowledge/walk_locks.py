@@ -11,7 +11,7 @@ from crashmq.models.knowledge.moments_of_consumers import LockAnswered
 
 
 def saw_locks(at: At, answer: LocksAnswered, at_ms: int) -> Iterator[Moment]:
-    """Take note of whose locks are whose; stop at each that was asked for."""
+    """Record the answers to lock requests; yield a moment for each."""
     locks = at.known.consumption.locks
     asked = [
         *((queue, True) for queue in answer.granted),
@@ -29,7 +29,7 @@ def saw_locks(at: At, answer: LocksAnswered, at_ms: int) -> Iterator[Moment]:
 
 
 def saw_returned(at: At, event: LocksReturned) -> None:
-    """Take note of locks that are given back."""
+    """Record locks that are given back."""
     for topic, queue_id in event.queues:
         queue = OneQueue(event.client, event.group, topic, queue_id)
         at.known.consumption.locks.returned(queue, is_sure=_is_sure(at, queue))

@@ -1,4 +1,4 @@
-"""The walk through what members tell of themselves, and are told of each other."""
+"""The walk through heartbeats, and through lists of members that a broker answers."""
 
 from __future__ import annotations
 
@@ -16,18 +16,21 @@ from crashmq.models.knowledge.moments_of_consumers import MembersTold
 from crashmq.models.limits import CLIENT_SILENT_MS
 from crashmq.models.ops import TurnConsumer, all_parts
 
+OF_MEMBERS = frozenset({HeartbeatTaken, RoundDone, ConsumerEnded, MembersAnswered})
+"""The kinds of events of which anything comes to be known here."""
+
 
 def _has_another_turn(at: At, client: str) -> bool:
     """Whether a client did something as it ended, and a heartbeat may have come last.
 
-    Who dies amid it leaves no note of it.
+    Who dies during it leaves no note of it.
     """
     turns = [one for one in all_parts(at.step.op) if isinstance(one, TurnConsumer)]
     return any(turn.client == client for turn in turns)
 
 
 def walk_members(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
-    """Take note of who is there; stop where somebody is told."""
+    """Record heartbeats and ends; yield a moment where a broker lists members."""
     members = at.known.progress.members
     match event:
         case HeartbeatTaken(client, group):

@@ -1,7 +1,7 @@
-"""The walk through what consumers committed, and what of it is kept.
+"""The walk through what consumers committed, and what of it is persisted.
 
-It goes by the events of a step, in their order. Where others acted amid the step, a
-commit may have come before or after another one, and a persist may have written either.
+It goes through the events of a step, in order. Where other ops overlapped, a commit may
+have come before or after another one, and a persist may have written either.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from crashmq.models.history import (
     BrokerPullHeld,
     DeletionAsked,
     DeletionEnded,
+    Entry,
     FileDamaged,
     FilePlanted,
     Happening,
@@ -47,7 +48,7 @@ from crashmq.models.knowledge.moments import (
 )
 from crashmq.models.knowledge.moments_of_pulls import OffsetBehindPull
 from crashmq.models.knowledge.progress import NO_OFFSET, Ends, Recovered
-from crashmq.models.knowledge.walk_consumers import walk_consumers
+from crashmq.models.knowledge.walk_consumers import OF_CONSUMERS, walk_consumers
 from crashmq.models.knowledge.walk_waiting import saw_work
 from crashmq.models.observations import (
     CODES_OF_READS,
@@ -80,11 +81,21 @@ from crashmq.models.ops import (
 TABLES_SIZE_MAX = 16 * 1024
 """The tables of a broker are smaller than so many bytes, in any program."""
 
+_OF_PROGRESS = frozenset(
+    {
+        *(ProgressAsked, ProgressAnswered, DeletionAsked, DeletionEnded),
+        *(BrokerPullAsked, BrokerPullHeld, BrokerPullAnswered),
+        *(RoundsEnded, StopEnded, LifeEnded, FileDamaged, FilePlanted),
+        *(StartBegan, OffsetsLoaded),
+    }
+)
+_OF_PROGRESS_OR_CONSUMERS = _OF_PROGRESS | OF_CONSUMERS
+
 
 def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
     """Lead what is known of progress through a step; stop at each moment.
 
-    Returns the starts that came up, of which nobody has seen yet what they recovered
+    Returns the starts that came up, of which no one has seen yet what they recovered
     of the log: ``walk_recovered``.
     """
     step, progress = at.step, at.known.progress
@@ -92,14 +103,15 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
     recovered: list[Recovered] = []
     before = dict(progress.now)
     told: dict[int, int] = {}
-    worked = not step.fails_calls
     found: Mapping[str, bytes] = {}
     is_loaded = False
     if at.known.promises.reverts:
         progress.is_doubtful = True
     answers = _answers(at)
-    for number, entry in enumerate(step.entries):
+    for number, entry in _told_of_progress(step):
         match entry.event:
+            case other if type(other) in OF_CONSUMERS:
+                yield from walk_consumers(at, other, entry.at_ms)
             case ProgressAsked(op):
                 _saw_asked(at, number, op)
             case ProgressAnswered(asked, _):
@@ -118,13 +130,9 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 assert isinstance(its, DeletionAsked), its
                 _deletion_ended(at, its.op, seen)
             case RoundsEnded(service="persist_consumer_offset", seen=Ran(work)) if work:
-                progress.persisted(before)
-                if step.is_alone and worked:
-                    yield OffsetsPersisted(*at, at.look.files())
+                yield from _persisted(at, before)
             case StopEnded(seen=Stopped()):
-                if worked and _has_room(at):
-                    progress.persisted(before)
-                progress.ended()
+                _stopped(at, before)
             case LifeEnded(crash):
                 _saw_crash(at.known, crash)
                 progress.is_doubtful |= _is_unanswered(step)
@@ -138,8 +146,6 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 before, is_loaded = dict(progress.now), True
                 at.known.consumption.broker_started()
                 progress.members = Members()
-            case other:
-                yield from walk_consumers(at, other, entry.at_ms)
     yield from saw_work(at)
     if at.known.promises.reverts and not is_loaded:
         progress.is_doubtful = True
@@ -148,8 +154,30 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
     return recovered
 
 
+def _told_of_progress(step: Step) -> list[tuple[int, Entry]]:
+    """The events of a step that the walk looks at; of most steps none."""
+    if step.kinds.isdisjoint(_OF_PROGRESS_OR_CONSUMERS):
+        return []
+    numbered = enumerate(step.entries)
+    return [one for one in numbered if type(one[1].event) in _OF_PROGRESS_OR_CONSUMERS]
+
+
+def _persisted(at: At, before: dict[OffsetKey, frozenset[int]]) -> Iterator[Moment]:
+    """A round of the persist has written what was committed ``before`` it, or later."""
+    at.known.progress.persisted(before)
+    if at.step.is_alone and not at.step.fails_calls:
+        yield OffsetsPersisted(*at, at.look.files())
+
+
+def _stopped(at: At, before: dict[OffsetKey, frozenset[int]]) -> None:
+    """A stop has written the offsets too, if no call failed and there was room."""
+    if not at.step.fails_calls and _has_room(at):
+        at.known.progress.persisted(before)
+    at.known.progress.ended()
+
+
 def _settle_single_commits(at: At, before: Mapping[OffsetKey, frozenset[int]]) -> None:
-    """Take note of commits that nobody else's request for their queues came near.
+    """Record commits that nobody else's request for their queues came near.
 
     What else was asked beside them cannot have changed what they left.
     """
@@ -173,6 +201,8 @@ def _settle_single_commits(at: At, before: Mapping[OffsetKey, frozenset[int]]) -
 def _answers(at: At) -> dict[int, tuple[ProgressOp, Observation]]:
     """The answer to each request of a step, by the number of the event that asked."""
     found: dict[int, tuple[ProgressOp, Observation]] = {}
+    if ProgressAnswered not in at.step.kinds:
+        return found
     for entry in at.step.entries:
         if isinstance(entry.event, ProgressAnswered):
             before_it = at.step.entries[entry.event.asked].event
@@ -220,10 +250,10 @@ def _has_room(at: At) -> bool:
 
 
 def bound_by_deletions(at: At) -> None:
-    """Take note that no offset of what a step has deleted lies past its new end.
+    """Record that no offset of what a step has deleted is past its new end.
 
-    Once the puts of the step are known. Of what was committed beside a deletion only
-    what came after it is left, and that was bound by the queue as it is then.
+    Called once the puts of the step are known. Of commits that overlapped a deletion
+    only those after it are left, and these were bounded by the queue as it is then.
     """
     progress, model = at.known.progress, at.known.model
     for op, seen in at.step.deletions:
@@ -258,7 +288,7 @@ def _key_of(op: QueueOp | PullThroughBroker) -> OffsetKey:
 
 
 def _saw_asked(at: At, number: int, op: ProgressOp) -> None:
-    """Take note of what a request may do from now on."""
+    """Record what a request may do from now on."""
     progress = at.known.progress
     if isinstance(op, DeleteGroup):
         progress.may_be_gone(progress.keys_of(group=op.group))
@@ -423,7 +453,7 @@ def _lowest(at: At, but_for: str, topic: str) -> dict[int, frozenset[int]]:
 
 
 def _saw_pull_asked(at: At, pull: PullThroughBroker, told: int) -> None:
-    """Take note of what a pull may do from now on."""
+    """Record what a pull may do from now on."""
     progress, key = at.known.progress, _key_of(pull)
     if at.step.is_alone:
         return

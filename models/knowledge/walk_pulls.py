@@ -29,9 +29,18 @@ from crashmq.models.knowledge.moments_of_pulls import (
 )
 from crashmq.models.knowledge.pulls import OpenPull, Pulls
 from crashmq.models.knowledge.reference import VisibleQueue
+from crashmq.models.knowledge.topics import Topics
 from crashmq.models.knowledge.walk_topics import walk_config_files
 from crashmq.models.observations import Ran, Started, Stopped
 from crashmq.models.ops import PullThroughBroker, RunService
+
+_OF_PULLS = frozenset(
+    {
+        *(BrokerPullAsked, BrokerPullHeld, BrokerPullAnswered, ReplicasTold),
+        *(StartEnded, LifeEnded, StopEnded, RoundsEnded),
+    }
+)
+_OF_PULLS_OR_TOPICS = _OF_PULLS | Topics.SEES
 
 
 def walk_pulls(at: At) -> Iterator[Moment]:
@@ -40,8 +49,12 @@ def walk_pulls(at: At) -> Iterator[Moment]:
     begun: set[int] = set()
     topics = at.known.progress.topics
     yield from walk_config_files(at)
-    for entry in step.entries:
-        topics.saw(entry.event, step, at.known.promises)
+    is_told = not step.kinds.isdisjoint(_OF_PULLS_OR_TOPICS)
+    for entry in step.entries if is_told else ():
+        if type(entry.event) in topics.SEES:
+            topics.saw(entry.event, step, at.known.promises)
+        if type(entry.event) not in _OF_PULLS:
+            continue
         match entry.event:
             case BrokerPullAsked(number, op):
                 begun.add(number)

@@ -210,7 +210,7 @@ def _has_lost_its_mark(found: StoreImage, damages: Sequence[Damaged]) -> bool:
 
 
 def _has_short_file(found: StoreImage, setup: Setup) -> bool:
-    """Whether a log file is cut, be it amid its filler."""
+    """Whether a log file is cut, be it during its filler."""
     return any(len(file.data) < setup.log_file_size for file in found.commit_log.files)
 
 

@@ -13,6 +13,7 @@ from crashmq.models.files.config_files import (
 )
 from crashmq.models.files.record import Bytes
 from crashmq.models.history import StartBegan
+from crashmq.models.knowledge.group_configs import GroupConfigs
 from crashmq.models.knowledge.moments import At
 from crashmq.models.knowledge.moments_of_consumers import (
     GroupConfigsSeen,
@@ -42,6 +43,9 @@ def saw_topics_needed(at: At, group: str) -> Iterator[TopicsNeeded]:
     progress.tables.topics = written
 
 
+_OF_GROUPS = GroupConfigs.SEES | {StartBegan}
+
+
 def walk_config_files(at: At) -> Iterator[GroupConfigsSeen | TableTurned]:
     """Lead what is known of tables through a step; stop where it can be compared."""
     yield from walk_groups(at)
@@ -51,10 +55,12 @@ def walk_config_files(at: At) -> Iterator[GroupConfigsSeen | TableTurned]:
 def walk_groups(at: At) -> Iterator[GroupConfigsSeen]:
     """Lead what is known of groups through a step; stop where it can be compared."""
     step, groups = at.step, at.known.progress.groups
-    for entry in step.entries:
-        groups.saw(entry.event, step, at.known.promises)
-        if isinstance(entry.event, StartBegan) and groups.of:
-            yield _seen(at, entry.event.found)
+    if not step.kinds.isdisjoint(_OF_GROUPS):
+        for _, _, event in step.entries:
+            if type(event) in groups.SEES:
+                groups.saw(event, step, at.known.promises)
+            elif isinstance(event, StartBegan) and groups.of:
+                yield _seen(at, event.found)
     is_written = isinstance(step.op, ConfigureGroup | DeleteGroup)
     if is_written and step.seen == Done() and groups.of:
         yield _seen(at, at.look.files())

@@ -1,7 +1,8 @@
-"""The laws, by id prefix; importing this package declares them all."""
+"""The laws, one module per subject; importing this package declares them all."""
 
 from crashmq.models.laws import (
     around,
+    between,
     checkpoint,
     commit_log,
     config_files,
@@ -36,6 +37,7 @@ from crashmq.models.laws import (
 
 __all__ = [
     "around",
+    "between",
     "checkpoint",
     "commit_log",
     "config_files",

@@ -1,15 +1,16 @@
-"""What no crash can have made of files that are only ever appended to.
+"""What no crash can do to files that are only ever appended to.
 
-Assumed: a sector of 512 bytes reaches the medium whole or not at all, appends are
-written whole, space never written reads as zeros, and a file created first exists
-before one created later. Then:
+Assumed: a sector of 512 bytes reaches the medium completely or not at all, appends are
+written completely, space that was never written reads as zeros, and a file created
+first exists before one created later. It follows:
 
 - A sector that holds something later holds everything earlier in it, as written.
-- A sector that holds a byte of a record holds all of the record's bytes in it.
+- A sector that holds one byte of a record holds all of that record's bytes in it.
 - In a run of files none in the middle is missing or empty.
 
-Bytes past a cut of RocketMQ's are older than what replaced them; so a break only counts
-if the record after it was stored no earlier than the one before it.
+RocketMQ's recovery moves positions and erases nothing, so bytes past such a cut are
+older than what replaced them. A break therefore only counts if the record after it was
+stored no earlier than the record before it.
 """
 
 from __future__ import annotations
@@ -63,10 +64,9 @@ def lost_amid_files(judged: Judged) -> bool:
 
 
 def damaged_heads(judged: Judged) -> Iterator[LogStop]:
-    """Log files whose first bytes no store writes, torn writes included.
+    """Log files that begin with bytes no store writes, not even in a torn write.
 
-    A file is created with zeros, and its first bytes are the first that are ever
-    written.
+    A file is created full of zeros, and its first bytes are the first to be written.
     """
     log = judged.image.commit_log
     if not judged.whole_sectors:
@@ -77,9 +77,9 @@ def damaged_heads(judged: Judged) -> Iterator[LogStop]:
 
 
 def unwritten_units(queue: QueueImage, units: Iterable[Unit]) -> tuple[Unit, ...]:
-    """Those of ``units`` whose bytes no store writes, torn writes included.
+    """The units whose bytes no store writes, not even in a torn write.
 
-    A torn unit is a unit's first bytes and zeros after them.
+    A torn unit is the first bytes of a unit, followed by zeros.
     """
     return tuple(
         [
@@ -99,11 +99,11 @@ def unwritten_units(queue: QueueImage, units: Iterable[Unit]) -> tuple[Unit, ...
 def settled_units(
     queue: QueueImage, units: Iterable[Unit], exact: Iterable[int]
 ) -> set[int]:
-    """The queue_offsets of ``units`` with a later right unit in their sector.
+    """The queue_offsets of ``units`` that have a later correct unit in their sector.
 
     Args:
-        queue: the queue.
-        units: of the queue, in any order.
+        queue: the queue the units belong to.
+        units: units of the queue, in any order.
         exact: the queue_offsets of units that agree with their records.
     """
     newest: dict[tuple[str, int], int] = {}
@@ -133,7 +133,7 @@ def _is_no_head(file: LogFile) -> bool:
 
 
 def _sector_of(queue: QueueImage, queue_offset: int) -> tuple[str, int] | None:
-    """The sector a unit lies in, as path and number; None if it lies in two."""
+    """The sector a unit lies in, as path and number; None if it spans two sectors."""
     file = _file_of(queue, queue_offset)
     if file is None:
         return None
@@ -153,7 +153,11 @@ def _file_of(queue: QueueImage, queue_offset: int) -> QueueFile | None:
 def _is_written(file: LogFile, stop: LogStop, whole: list[int]) -> bool:
     """Whether every sector of the broken record was written, so that it is damage.
 
-    ``whole``: where intact records begin past the log's end, in order.
+    Args:
+        file: the log file of the break.
+        stop: the break.
+        whole: the phy_offsets at which intact records begin past the log's end, in
+            order.
     """
     start = stop.position
     if start + _HEAD_SIZE > file.limit:

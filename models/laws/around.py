@@ -1,4 +1,7 @@
-"""Laws of a store with on_damage=serve: what it keeps, lists, returns and refuses."""
+"""Laws of a store with on_damage=serve: what it keeps, lists, returns and refuses.
+
+Such a store starts on a damaged log and serves the intact messages around the damage.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +31,15 @@ Range = tuple[int, int]
 
 @dataclass(slots=True)
 class Spoilt(Forked):
-    """The changes that were made to a log from outside, by phy_offset.
+    """The bytes of a log that were changed from outside the store, by phy_offset.
 
     Attributes:
-        log_file_size: of each of the log's files.
+        log_file_size: size of each log file, in bytes.
         is_on: the store runs with on_damage=serve from here on.
-        ranges: [start, end) of the bytes that differ.
-        queues: the directories of queues that were changed since the last start.
-        listed: the ranges that the newest start lists as damaged.
-        lost: the phy_offsets of messages that are no longer intact.
+        ranges: the changed byte ranges, each as [start, end).
+        queues: directories of queues that were changed since the last start.
+        listed: the ranges that the newest start reports as damaged.
+        lost: phy_offsets of messages that are no longer intact.
     """
 
     log_file_size: int
@@ -68,12 +71,13 @@ def refuses_what_cannot_be_located(
     *,
     is_foreign: bool = False,
 ) -> Iterator[Violation]:
-    """Compares the start's answer and its list of damage with the files it found.
+    """Compares the start's answer and its damage list with the files it found.
 
-    It may refuse if the CRC-32 of a file differs although all its records are intact:
-    the damage cannot be located. So it may if that took the mark of a store which it
-    must not adopt, ``is_foreign``. It must list damage if and only if REC-4 would have
-    it refuse; without a mark it may list what RocketMQ would leave alone, too.
+    A start must list damage exactly when REC-4 would have it refuse. On a store without
+    a durable mark it may also list what RocketMQ would ignore. It may refuse if a
+    file's CRC-32 differs although all its records are intact, since such damage has no
+    place, or if it took the mark of a directory that it must not adopt
+    (``is_foreign``).
     """
     reason, mark = reason_to_refuse(found, extended), found.checkpoint.mark
     if isinstance(start, Refused):
@@ -110,17 +114,17 @@ def keeps_what_is_whole(
 ) -> Iterator[Violation]:
     """Looks for each message that was put among ``whole``, the records served.
 
-    Above durable_offset a log ends where it stops being intact, so a message counts
-    there only if nothing before it was damaged. No range past the file that
+    Above durable_offset a log ends where it stops being intact, so a message there is
+    only missed if nothing before it was damaged. No range past the file that
     durable_offset lies in may be listed.
 
     Args:
         whole: the intact records after the start, by phy_offset.
         messages: what was put.
-        in_flight: puts that got no answer; they may be there or not.
+        in_flight: puts that got no answer; their records may or may not exist.
         floors: the end of what the crash must spare, and the mark's durable_offset.
         spoilt: what was changed from outside.
-        listed: [start, end) of the ranges that the start lists as damaged.
+        listed: the ranges that the start lists as damaged, each as [start, end).
     """
     floor, durable = floors
     until = -(-durable // spoilt.log_file_size) * spoilt.log_file_size
@@ -167,11 +171,11 @@ def pull_goes_around(
     reput_from_offset: int,
     gone_below: int = 0,
 ) -> Iterator[Violation]:
-    """Compares the messages returned with those of ``queue``, its intact messages.
+    """Compares the returned messages with ``queue``, the queue's intact messages.
 
-    Messages that end by ``reput_from_offset`` must be returned; -1: it is unknown how
-    far dispatch has come, so none must. Messages before ``gone_below`` may have
-    expired. A pull that passes intact messages over, or does not move on, violates the
+    A message that ends at or below ``reput_from_offset`` must be returned; -1 means
+    that the dispatch progress is unknown, so none must. Messages below ``gone_below``
+    may have expired. A pull that skips intact messages, or does not advance, breaks the
     law too.
     """
     listed = {appended.phy_offset: appended for appended in queue}
@@ -229,7 +233,7 @@ def pull_goes_around(
 def put_spares_what_is_damaged(answer: Put, spoilt: Spoilt) -> Iterator[Violation]:
     """Looks for damaged ranges in the file that the put was appended to.
 
-    An operator may restore such a file from a copy, or inspect it.
+    An operator may want to restore such a file from a copy, or to inspect it.
     """
     if answer.phy_offset < 0:
         return
@@ -241,8 +245,8 @@ def put_spares_what_is_damaged(answer: Put, spoilt: Spoilt) -> Iterator[Violatio
 
 @law(
     "RD-10",
-    "with on_damage=serve, a search by time returns the offset at the border of "
-    "intact messages stored before that time and from it on",
+    "with on_damage=serve, a search by time finds the boundary between the intact "
+    "messages stored before that time and the later ones",
     catalogue="I15 I17",
 )
 def search_goes_around(
@@ -253,18 +257,19 @@ def search_goes_around(
     ready: Sequence[int],
     earliest: int,
 ) -> Iterator[Violation]:
-    """Compares the offset found with the times of intact messages around it.
+    """Compares the offset found with the times of the intact messages around it.
 
-    LOWER: messages before that offset are earlier than ``timestamp``, the others are
-    not. UPPER: messages up to it are not later than ``timestamp``, the others are. The
-    time reported for that offset is its message's, or -1 if that is not intact.
+    LOWER: messages before the offset are earlier than ``timestamp``, the others are
+    not. UPPER: messages up to the offset are not later than ``timestamp``, the others
+    are. The time reported for the offset is its message's, or -1 if that message is
+    damaged.
 
     Args:
         searched: the answer.
-        timestamp: the time searched for.
+        timestamp: the time searched for, in ms since the epoch.
         boundary: LOWER or UPPER.
         stored_at: store_timestamp of each intact message, by queue_offset.
-        ready: the queue_offsets of those that are dispatched, so must be found.
+        ready: queue_offsets of the dispatched ones, which must be found.
         earliest: store_timestamp of the CommitLog's first intact message.
     """
     found, where = searched.queue_offset, f"search for {boundary} of {timestamp}"
@@ -298,9 +303,9 @@ def search_goes_around(
 def query_goes_around(
     queried: Queried, max_num: int, fitting: Sequence[Record]
 ) -> Iterator[Violation]:
-    """Compares the answer's phy_offsets with those of the last of ``fitting``.
+    """Compares the answer's phy_offsets with those of the newest of ``fitting``.
 
-    These are the intact, dispatched messages that match, in log order.
+    ``fitting`` are the intact, dispatched messages that match, in log order.
     """
     most = max(0, min(max_num, QUERY_MAX))
     expected = [record.phy_offset for record in fitting[-most:]] if most else []

@@ -1,12 +1,12 @@
-"""Laws of reads beside others: some point between begin and end explains the answer.
+"""Laws of reads that overlap other ops: some moment of the read explains its answer.
 
-Each field of an answer is bounded from both sides, by what held at the begin and by
-what held at the end, queue by queue. Where that is all that can be known, the fields
-are held against each other too.
+Each field of an answer is bounded on both sides, by what held when the read began and
+by what held when it ended, queue by queue. Where bounds are all that can be known, the
+fields are also checked against each other.
 
-Source: Herlihy and Wing, TOPLAS 1990, for linearizability and its locality; what a
-single read does is DefaultMessageStore#getMessage, which reads the bounds of a queue,
-its units and their records one after the other, so each has a moment of its own.
+Source: Herlihy and Wing, TOPLAS 1990, for linearizability and its locality. What one
+read does is DefaultMessageStore#getMessage: it reads the bounds of a queue, its units
+and their records one after the other, so each has a moment of its own.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NO_QUEUE = ("NO_MATCHED_LOGIC_QUEUE", "NO_MESSAGE_IN_QUEUE")
 @law(
     "RD-5",
     "a pull that overlaps other ops has the status, messages, next_begin_offset and "
-    "bounds of some moment between its begin and its end",
+    "bounds that fit some moment while it ran",
     catalogue="I6 I16",
 )
 def pull_sees_a_moment(
@@ -46,17 +46,18 @@ def pull_sees_a_moment(
     queues: Sequence[QueueBetween],
     queue_file_units: int,
 ) -> Iterator[Violation]:
-    """Bounds each field of the answer, and holds them against each other.
+    """Bounds each field of the answer, and checks the fields against each other.
 
-    What a pull passes over is what its tags do not ask for, or what has expired. It
-    ends where the queue did, at least as it was when the bounds were read; where a
-    queue file ends; after 800 units, or as many as were asked for; or where it is full.
+    A pull skips what its tags do not match and what has expired. It ends at the queue's
+    end, at least as it was when the bounds were read; at the end of a queue file; after
+    800 units, or as many as were asked for; or when its answer is full.
 
     Args:
         pulled: the answer.
         pull: what was asked.
-        queues: what the queue was from its begin to its end: one of these.
-        queue_file_units: units of a queue file.
+        queues: the possible states of the queue during the pull; one of them must
+            explain the answer.
+        queue_file_units: units in one queue file.
 
     Source: DefaultMessageStore#getMessage, GetMessageStatus.
     """
@@ -67,7 +68,7 @@ def pull_sees_a_moment(
 
 
 def _unless_one_fits(ways: Iterable[Iterator[Violation]]) -> Iterator[Violation]:
-    """What is wrong, if it is so in every way that it can have been."""
+    """The violations of the first way, or none if any of the ways has none."""
     first: list[Violation] = []
     for way in ways:
         found = [*way]
@@ -80,7 +81,7 @@ def _unless_one_fits(ways: Iterable[Iterator[Violation]]) -> Iterator[Violation]
 def _sees_queue(
     pulled: Pulled, pull: PullMessage, queue: QueueBetween, units: int, where: str
 ) -> Iterator[Violation]:
-    """A pull of one queue."""
+    """What is wrong with a pull, if the queue was ``queue`` while it ran."""
     if queue.vanishes and _met_its_end(pulled, pull, queue, units):
         return
     yield from _is_between(pulled, queue, where)
@@ -108,7 +109,7 @@ def _sees_queue(
 def _met_its_end(
     pulled: Pulled, pull: PullMessage | PullFiltered, queue: QueueBetween, units: int
 ) -> bool:
-    """Whether a pull found the queue, and then its files gone, as it was deleted."""
+    """Whether a pull found the queue but no longer its files, since it was deleted."""
     begin, end = pull.queue_offset, pulled.next_begin_offset
     low, high = pulled.min_offset, pulled.max_offset
     is_within = 0 <= low <= queue.lows[1] and 0 <= high <= queue.highs[1]
@@ -120,7 +121,7 @@ def _met_its_end(
 
 
 def _is_between(pulled: Pulled, queue: QueueBetween, where: str) -> Iterator[Violation]:
-    """Both bounds of the queue, as the pull tells them."""
+    """Checks the two bounds of the queue that the pull reports."""
     for name, told, (least, last) in (
         ("min_offset", pulled.min_offset, queue.lows),
         ("max_offset", pulled.max_offset, queue.highs),
@@ -130,7 +131,10 @@ def _is_between(pulled: Pulled, queue: QueueBetween, where: str) -> Iterator[Vio
 
 
 def _outside(pulled: Pulled, offset: int) -> tuple[bool, int] | None:
-    """Whether the status fits the bounds, and where to go on; None: it is within."""
+    """For an offset outside the queue: whether the status fits, and where to go on.
+
+    None if the offset is inside.
+    """
     low, high = pulled.min_offset, pulled.max_offset
     match pulled.status:
         case "NO_MATCHED_LOGIC_QUEUE" | "NO_MESSAGE_IN_QUEUE":
@@ -164,7 +168,7 @@ def _reads_on(
     units: int,
     where: str,
 ) -> Iterator[Violation]:
-    """A pull within the bounds: what it returns, passes over, and where it ends."""
+    """Checks a pull inside the bounds: what it returns and skips, and where it ends."""
     begin, end, most = pull.queue_offset, pulled.next_begin_offset, pull.max_msg_nums
     file_end = begin + units - begin % units
     if pulled.status == "OFFSET_FOUND_NULL":
@@ -206,8 +210,8 @@ def _reads_on(
 
 @law(
     "RD-14",
-    "a pull that a broker filters has the status, next_begin_offset and bounds of some "
-    "moment between its begin and its end",
+    "a filtered pull has the status, next_begin_offset and bounds that fit some "
+    "moment while it ran",
     catalogue="I6 I16",
 )
 def filtered_pull_sees_a_moment(
@@ -216,16 +220,18 @@ def filtered_pull_sees_a_moment(
     queues: Sequence[QueueBetween],
     queue_file_units: int,
 ) -> Iterator[Violation]:
-    """As ``pull_sees_a_moment``, for whoever does not know which messages match.
+    """As RD-5, without knowing which messages match the group's expression.
 
-    Which of them it returns and passes over, other laws ask. Until it has one, it is
-    not full: so without one it goes on up to an end.
+    Whether the right messages are returned and skipped is left to FLT-1 and FLT-2. A
+    pull that has found no message is never full, so it goes on up to an end of the
+    queue, of the file or of its scan.
 
     Args:
         pulled: the answer.
         pull: what was asked.
-        queues: what the queue was from its begin to its end: one of these.
-        queue_file_units: units of a queue file.
+        queues: the possible states of the queue during the pull; one of them must
+            explain the answer.
+        queue_file_units: units in one queue file.
 
     Source: DefaultMessageStore#getMessage, ExpressionMessageFilter.
     """
@@ -263,13 +269,13 @@ def _sees_filtered(
 
 
 class _Page:
-    """What one pull returns, unit by unit, held against what it may return.
+    """The answer of one pull, walked unit by unit and checked against the queue.
 
     Attributes:
-        taken: how many messages of the answer were met.
-        lacked: the offsets of those that match, and have expired meanwhile.
-        may_lack: some message that it looked at may have expired, or is unknown.
-        is_wrong: a violation was found, so that nothing behind it says more.
+        taken: how many messages of the answer were met so far.
+        lacked: offsets of messages that match and have expired meanwhile.
+        may_lack: a message that the pull looked at may have expired, or is unknown.
+        is_wrong: a violation was found, so later units prove nothing.
     """
 
     def __init__(self, pull: PullMessage, queue: QueueBetween) -> None:
@@ -284,7 +290,7 @@ class _Page:
     def look_at(
         self, number: int, messages: Sequence[bytes], where: str
     ) -> Iterator[Violation]:
-        """The unit of a queue_offset that the pull has gone behind."""
+        """Checks the unit at queue_offset ``number``, which the pull has gone past."""
         queue, appended = self._queue, self._queue.at(number)
         data = messages[self.taken] if self.taken < len(messages) else None
         if appended is None:
@@ -313,7 +319,7 @@ class _Page:
             yield Violation(where, seen, f"message {number} of the queue")
 
     def _pass_unknown(self, data: bytes | None, number: int) -> None:
-        """A place whose message has no known answer, or that no message ever had."""
+        """Skips a unit whose message is unknown, or that never had one."""
         self.may_lack = True
         record = _record_of(data) if data is not None else None
         if record is None or not _is_one_of(record, self._queue.rivals):
@@ -330,15 +336,15 @@ class _Page:
         return bool(self.taken) and (is_enough or self._sent + appended.size > size_max)
 
     def may_be_full_at(self, number: int) -> bool:
-        """Whether the next unit may have been too much, as far as anybody knows."""
+        """Whether the next unit may have been too much, as far as can be known."""
         appended = self._queue.at(number)
         return appended is None or self._is_full(appended, self._queue.memory_from[1])
 
 
 @law(
     "RD-11",
-    "a lookup that overlaps other ops returns the record that begins there, unless the "
-    "log may have lacked it at some moment",
+    "a lookup that overlaps other ops returns the record that begins there, unless "
+    "the log may have lacked it at some moment while it ran",
     catalogue="I15",
 )
 def lookup_sees_a_moment(
@@ -354,8 +360,8 @@ def lookup_sees_a_moment(
         looked: the answer.
         look_up: what was asked.
         appended: the message that was ever appended there, if any.
-        log: where the log was from its begin to its end.
-        rivals: puts without an answer, whose records may lie anywhere.
+        log: the bounds of the log during the lookup.
+        rivals: unanswered puts, whose records may lie anywhere.
 
     Source: DefaultMessageStore#lookMessageByOffset.
     """
@@ -381,8 +387,8 @@ def lookup_sees_a_moment(
 
 @law(
     "RD-12",
-    "a search by time that overlaps other ops returns an offset, and times, that a "
-    "scan of the queue finds at some moment between its begin and its end",
+    "a search by time that overlaps other ops returns an offset and times that a scan "
+    "of the queue could have found at some moment while it ran",
     catalogue="I17",
 )
 def search_sees_a_moment(
@@ -398,10 +404,10 @@ def search_sees_a_moment(
         searched: the answer.
         timestamp: the time searched for, in ms since the epoch.
         boundary: LOWER or UPPER.
-        met: what the queue was from its begin to its end, one of these, each with the
-            store_timestamp of each message by queue_offset; -1: nobody knows.
-        firsts: store_timestamps that the log's first message had meanwhile; -1: none,
-            or nobody knows.
+        met: the possible states of the queue during the search, each with the
+            store_timestamp of its messages by queue_offset; -1 is an unknown time.
+        firsts: store_timestamps that the log's first message had during the search;
+            -1: no message, or unknown.
 
     Source: ConsumeQueue#getOffsetInQueueByTime, BoundaryType.
     """
@@ -432,7 +438,7 @@ def _finds_in(
     times: Mapping[int, int],
     where: str,
 ) -> Iterator[Violation]:
-    """The offset found in one queue; in one that vanishes, any that it had."""
+    """Checks the offset found in one queue; a queue being deleted allows any it had."""
     if queue.vanishes and 0 <= found <= queue.highs[1]:
         return
     if not _may_be_found(found, timestamp, boundary, queue, times):
@@ -444,7 +450,7 @@ def _finds_in(
 def _tells_time(
     searched: Searched, queue: QueueBetween, times: Mapping[int, int], where: str
 ) -> Iterator[Violation]:
-    """The time told of the offset found."""
+    """Checks the time reported for the offset found."""
     found, told = searched.queue_offset, searched.stored_at
     if told not in (-2, times.get(found, -1)) and times.get(found, -1) >= 0:
         is_none = found < queue.lows[1] or found >= queue.highs[0]
@@ -461,9 +467,9 @@ def _may_be_found(
     queue: QueueBetween,
     times: Mapping[int, int],
 ) -> bool:
-    """Whether bounds within those of the queue make a scan end there.
+    """Whether a scan within some bounds of the queue would end at ``found``.
 
-    A message that has expired meanwhile counts as stored when the one after it was.
+    A message that expired meanwhile counts as stored when the one after it was.
     """
     lows, highs = queue.lows, queue.highs
     if not lows[0] <= found <= highs[1]:
@@ -490,14 +496,14 @@ def _may_be_found(
 
 @law(
     "RD-13",
-    "no pull returns a min_offset or max_offset below one that was answered before it "
-    "began, in one life of the store and of the topic",
+    "within one run of the store and one existence of the topic, no pull returns a "
+    "min_offset or max_offset lower than one answered before it began",
     catalogue="I6 I16",
 )
 def reads_never_go_back(
     pulled: Pulled, pull: PullMessage, seen: tuple[int, int]
 ) -> Iterator[Violation]:
-    """Compares the bounds with the greatest that were shown before.
+    """Compares the bounds with the highest that any earlier answer showed.
 
     Source: ConsumeQueue#getMinOffsetInQueue, #getMaxOffsetInQueue, which only rise.
     """
@@ -512,20 +518,21 @@ def reads_never_go_back(
 
 @law(
     "IX-11",
-    "a query by key that overlaps other ops misses no match that was dispatched before "
-    "it began and stays to its end, but for newer ones",
+    "a query by key that overlaps other ops returns every match that was dispatched "
+    "before it began and not deleted before it ended, unless newer matches fill the "
+    "answer",
     catalogue="I11",
 )
 def query_misses_nothing(
     queried: Queried, max_num: int, sure: Sequence[int]
 ) -> Iterator[Violation]:
-    """Compares the phy_offsets of the answer with those of the matches of a scan.
+    """Compares the answer's phy_offsets with the matches that a scan finds.
 
     Args:
         queried: the answer.
         max_num: the most messages it asked for.
-        sure: phy_offsets of the matches that were dispatched when it began and that
-            stay to its end, in log order.
+        sure: phy_offsets, in log order, of the matches that were dispatched before
+            the query began and still exist when it ends.
 
     Source: IndexService#queryOffset, MessageStoreConfig#maxMsgsNumBatch.
     """
@@ -543,8 +550,8 @@ def query_misses_nothing(
 
 @law(
     "IX-12",
-    "a query by key that overlaps other ops returns at most as many messages as were "
-    "asked for, each byte for byte as it was put",
+    "a query by key that overlaps other ops returns at most max_num messages, each "
+    "byte for byte as it was put",
     catalogue="I11 I15",
 )
 def query_returns_what_was_put(
@@ -555,7 +562,7 @@ def query_returns_what_was_put(
     Args:
         queried: the answer.
         max_num: the most messages it asked for.
-        was_put: whether a record is one of a message that was put.
+        was_put: whether a record is that of a message that was put.
 
     Source: DefaultMessageStore#queryMessage.
     """

@@ -34,12 +34,12 @@ _SIXTH_LATE_MS = 86_400_000  # a broker may have idled a day after its last mess
 
 
 class DurableUntil(NamedTuple):
-    """Phy_offsets until which a checkpoint round has to tell of what is durable.
+    """The phy_offsets up to which the checkpoint must vouch for durable data.
 
     Attributes:
-        log: of records in the CommitLog.
-        queues: of records, as their units are.
-        listing: of records, as full index files are.
+        log: end of the durable records in the CommitLog.
+        queues: end of the records whose ConsumeQueue units are durable.
+        listing: end of the records that durable full index files list.
     """
 
     log: int
@@ -56,7 +56,7 @@ class DurableUntil(NamedTuple):
 def durable_mark_is_in_the_log(judged: Judged) -> Iterator[Violation]:
     """Compares the mark with where the log begins and where it stops being intact.
 
-    Judged after a crash too: the mark is written once the bytes are durable.
+    Checked after a crash too: the mark is written only after the bytes are durable.
     """
     mark = judged.image.checkpoint.mark
     if mark is None:
@@ -80,12 +80,12 @@ def durable_mark_is_in_the_log(judged: Judged) -> Iterator[Violation]:
     catalogue="I8",
 )
 def flushed_time_is_in_the_log(judged: Judged) -> Iterator[Violation]:
-    """Compares physic_msg_timestamp with the highest store_timestamp in the log.
+    """Compares physic_msg_timestamp with the newest store_timestamp in the log.
 
-    Judged after a crash too: the time is written once its record is flushed. RocketMQ
-    writes the time of the last append, which may still lie in a write buffer when a
-    crash comes, and does not lower it when a start cuts the log: its files are not
-    judged then.
+    Checked after a crash too: the time is written only after its record is flushed.
+    RocketMQ writes the time of the last append, which a crash can still take from a
+    write buffer, and does not lower it when a start cuts the log, so RocketMQ's own
+    files are not judged after a crash.
 
     Source: StoreCheckpoint#setPhysicMsgTimestamp.
     """
@@ -108,10 +108,12 @@ def flushed_time_is_in_the_log(judged: Judged) -> Iterator[Violation]:
     catalogue="I8",
 )
 def dispatched_time_is_in_the_queues(judged: Judged) -> Iterator[Violation]:
-    """Prepared, rolled-back, inner-batch and deleted records need no unit.
+    """Looks for the units.
 
-    Judged after a crash too; then the unit must also point at the record. Not judged if
-    the clock was set back.
+    Prepared, rolled-back, inner-batch and deleted records need none.
+
+    Checked after a crash too; then the unit must also point at the record. Not checked
+    if the clock was set back.
 
     Source: StoreCheckpoint#setLogicsMsgTimestamp.
     """
@@ -131,9 +133,9 @@ def dispatched_time_is_in_the_queues(judged: Judged) -> Iterator[Violation]:
     catalogue="I4 I8",
 )
 def dispatched_offset_is_in_the_queues(judged: Judged) -> Iterator[Violation]:
-    """Looks for the units; dispatched_offset must be at most durable_offset, too.
+    """Looks for the units; dispatched_offset must also be at most durable_offset.
 
-    Judged after a crash too, since no start dispatches those records again; then each
+    Checked after a crash too, since no start dispatches those records again; then each
     unit must also point at its record.
     """
     image, mark = judged.image, judged.image.checkpoint.mark
@@ -156,9 +158,9 @@ def dispatched_offset_is_in_the_queues(judged: Judged) -> Iterator[Violation]:
     catalogue="I15",
 )
 def marked_bytes_are_unchanged(judged: Judged) -> Iterator[Violation]:
-    """Computes the CRC-32 again of each file of which the mark has one: the newest.
+    """Computes the CRC-32 of each log file again for which the mark stores one.
 
-    Judged after a crash too.
+    The mark stores those of the newest files. Checked after a crash too.
     """
     for changed in changed_files(judged.image):
         yield Violation(changed, "another CRC-32", "that of the durable mark")
@@ -166,8 +168,8 @@ def marked_bytes_are_unchanged(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CP-9",
-    "after a checkpoint round, durable_offset is flushed_where, the file it ends in "
-    "has a CRC-32, and physic_msg_timestamp is not past the last flushed record's "
+    "after a checkpoint round, durable_offset equals flushed_where, the file it ends "
+    "in has a CRC-32, and physic_msg_timestamp is not past the last flushed record's "
     "time",
     catalogue="I7 I8",
 )
@@ -176,9 +178,9 @@ def round_marks_what_is_flushed(
 ) -> Iterator[Violation]:
     """Compares the checkpoint with ``flushed_where`` and the records below it.
 
-    Judged after a checkpoint round that ran alone on a readable disk. The CRC-32 of the
-    last file lets a start tell damage from loss; it need not be there if the file is
-    missing, as with on_damage=serve.
+    Checked after a checkpoint round that ran alone on a readable disk. The CRC-32 of
+    the last file lets a start tell damage from loss; it may be absent if the file
+    itself is missing, as can be with on_damage=serve.
     """
     mark = image.checkpoint.mark
     stored = image.commit_log.stored_before(flushed_where)
@@ -208,7 +210,7 @@ def round_marks_what_is_flushed(
 def checkpoint_is_on_the_medium(unsynced: Mapping[str, int]) -> Iterator[Violation]:
     """Looks for the checkpoint in ``unsynced``; see ``Subject.unsynced_from``.
 
-    Asked even if the round before failed.
+    Asked even if the previous round failed.
 
     Source: StoreCheckpoint#flush.
     """
@@ -219,17 +221,17 @@ def checkpoint_is_on_the_medium(unsynced: Mapping[str, int]) -> Iterator[Violati
 
 @law(
     "CP-13",
-    "after a checkpoint round its times reach those of the last flushed record, of the "
-    "last record whose unit a thorough ConsumeQueue flush made durable, and of the end "
-    "of the newest full file that a flush of the index synced",
+    "after a checkpoint round, the checkpoint's times reach the last flushed record, "
+    "the last record whose unit a thorough ConsumeQueue flush made durable, and the "
+    "end of the newest full index file that was synced",
     catalogue="I4 I8 I11",
 )
 def times_reach_what_is_durable(
     image: StoreImage, index: IndexImage | None, until: DurableUntil
 ) -> Iterator[Violation]:
-    """Else a start looks further back than it needs, or trusts no index file.
+    """With older times a start reads more than it needs, or trusts no index file.
 
-    Asked after a round that ran alone; ``index`` is None if the store keeps none.
+    Asked after a round that ran alone; ``index`` is None if the store keeps no index.
 
     Source: StoreCheckpoint#setPhysicMsgTimestamp, #setLogicsMsgTimestamp,
     #setIndexMsgTimestamp; MappedFileQueue#flush, FlushConsumeQueueService#doFlush,
@@ -274,7 +276,7 @@ def changed_files(image: StoreImage) -> list[str]:
 def marks_never_move_backwards(
     before: CheckpointImage, after: CheckpointImage
 ) -> Iterator[Violation]:
-    """Compares two checkpoints of one store, the older first; a mark may not vanish.
+    """Compares two checkpoints of one store, the older first; a mark may not disappear.
 
     Source: StoreCheckpoint#flush.
     """
@@ -304,8 +306,8 @@ def marks_never_move_backwards(
 def checkpoint_is_in_range(judged: Judged) -> Iterator[Violation]:
     """No time is negative, offsets lie in the log, the sizes are those of the files.
 
-    Judged at rest; after a crash, of stores without a mark, only the length and the
-    signs.
+    Checked at rest; after a crash only the length and the signs, and only on stores
+    without a mark.
 
     Source: StoreCheckpoint.
     """
@@ -341,7 +343,7 @@ def checkpoint_is_in_range(judged: Judged) -> Iterator[Violation]:
 
 
 def _times_of_no_record(judged: Judged) -> Iterator[Violation]:
-    """Times outside the range of all records, or at which no index file ended."""
+    """Times outside the range of all records, or that are no index file's end time."""
     image, checkpoint = judged.image, judged.image.checkpoint
     log = image.commit_log
     if not judged.stale_allowed or was_cut_here(image):
@@ -362,10 +364,10 @@ def _times_of_no_record(judged: Judged) -> Iterator[Violation]:
 
 
 def _index_time_of_no_file(judged: Judged) -> Iterator[Violation]:
-    """An index_msg_timestamp at which no full index file ended.
+    """An index_msg_timestamp that is not the end time of any full index file.
 
-    RocketMQ stores there when a full file ended, and files follow each other. The file
-    may be deleted, unless the first key of the log is the index's first.
+    RocketMQ stores the end time of a full file, and files follow each other. The file
+    may have been deleted, unless the log's first key is also the index's first.
     """
     image = judged.image
     indexed = image.checkpoint.index_msg_timestamp
@@ -400,7 +402,7 @@ def _has_all_files(image: StoreImage, index: IndexImage) -> bool:
 def rest_of_the_checkpoint_is_zero(image: StoreImage) -> Iterator[Violation]:
     """Checks the bytes between the fields and the slots, and those after the slots.
 
-    RocketMQ has a sixth field since 5.5.0, a time or an offset. Asked by fsck alone.
+    RocketMQ has a sixth field since 5.5.0, a time or an offset. Asked only by fsck.
     """
     raw = bytes(image.files.get("checkpoint", b"")[:CHECKPOINT_SIZE])
     sixth = int.from_bytes(raw[_FIELDS_END : _FIELDS_END + 8], "big", signed=True)
@@ -433,15 +435,15 @@ def _other_sizes(judged: Judged) -> Iterator[Violation]:
 @law(
     "CP-6",
     "after an orderly shutdown, or once every service is idle, physic_msg_timestamp "
-    "and logics_msg_timestamp are the newest store_timestamp, and durable_offset is "
+    "and logics_msg_timestamp equal the newest store_timestamp, and durable_offset is "
     "the log's end",
     catalogue="I8",
 )
 def checkpoint_is_up_to_date(image: StoreImage) -> Iterator[Violation]:
     """Compares both times and durable_offset with the log's newest records.
 
-    If they lag, the next start does too much. Judged if the store's clock was never set
-    back, so that the last record is the newest.
+    If they lag, the next start does more work than it needs. Checked only if the
+    store's clock was never set back, so that the last record is the newest.
 
     Source: StoreCheckpoint#flush, DefaultMessageStore#shutdown.
     """

@@ -57,9 +57,10 @@ def every_record_is_whole(judged: Judged) -> Iterator[Violation]:
     catalogue="I18",
 )
 def log_files_fit_together(judged: Judged) -> Iterator[Violation]:
-    """Names and lengths say which bytes a file holds, so no two files may disagree.
+    """Checks names and lengths, which say which bytes of the log a file holds.
 
-    After a crash a file may be empty; a gap counts only where a crash cannot make it.
+    After a crash a file may be empty, and a gap counts only where a crash cannot make
+    it.
 
     Source: MappedFileQueue#load.
     """
@@ -92,10 +93,10 @@ def log_files_fit_together(judged: Judged) -> Iterator[Violation]:
     catalogue="I2",
 )
 def closed_files_end_with_a_filler(judged: Judged) -> Iterator[Violation]:
-    """Looks for the BLANK in each file that has a later one with a record, at rest.
+    """At rest, looks for the BLANK in each file that has a later file with a record.
 
-    Where units may be left over from an earlier cut, a BLANK that covers intact records
-    which ConsumeQueues still list violates the law too.
+    Where units of an earlier cut may be left over, the law is also broken by a BLANK
+    that covers intact records which ConsumeQueues still list.
 
     Source: CommitLog.DefaultAppendMessageCallback#doAppend, BLANK_MAGIC_CODE.
     """
@@ -119,9 +120,9 @@ def closed_files_end_with_a_filler(judged: Judged) -> Iterator[Violation]:
     catalogue="I17",
 )
 def store_timestamps_never_decrease(judged: Judged) -> Iterator[Violation]:
-    """Compares neighbours; of two that disagree it names the one out of line.
+    """Compares neighbours; of two that disagree it names the one that is out of line.
 
-    Judged at rest, where the store's clock was never set back.
+    Checked at rest, on stores whose clock was never set back.
     """
     if not judged.monotonic_clock or not (judged.clean or judged.whole_sectors):
         return
@@ -145,10 +146,10 @@ def store_timestamps_never_decrease(judged: Judged) -> Iterator[Violation]:
 
 @law("CL-5", "every field of a CommitLog record is in its valid range", catalogue="I15")
 def fields_are_in_range(judged: Judged) -> Iterator[Violation]:
-    """Checks the fields that neither the body's CRC nor the inner lengths prove.
+    """Checks the fields that neither the body's CRC nor the inner lengths cover.
 
-    Judged after a crash too, where sectors of 512 bytes reach the medium whole: a
-    record that the crash tore is not intact, so it is not checked.
+    Checked after a crash too, if sectors of 512 bytes reach the medium completely or
+    not at all: a record that the crash tore is not intact, so it is skipped.
 
     Source: MessageDecoder#decode.
     """
@@ -172,7 +173,7 @@ def fields_are_in_range(judged: Judged) -> Iterator[Violation]:
 def _lost_their_end(record: Record, log: LogImage) -> bool:
     """Whether properties end in a NUL where their neighbours' end in a separator.
 
-    RocketMQ 5 writes one behind the last value, 4.9 does not.
+    RocketMQ 5 writes a separator after the last value, 4.9 does not.
     """
     if not written_part(record.properties_raw).endswith(b"\0"):
         return False
@@ -185,8 +186,8 @@ def _lost_their_end(record: Record, log: LogImage) -> bool:
 def clock_steps(image: StoreImage) -> tuple[Record, ...]:
     """Records before which the store's clock was set back.
 
-    A single record out of line with its neighbours is damage and not counted: without
-    it, or without the one before it, the times rise again.
+    A single record out of line with its neighbours is damage and is not counted:
+    without it, or without the one before it, the times rise again.
     """
     records = image.commit_log.records
     stamps = [record.store_timestamp for record in records]
@@ -206,7 +207,7 @@ def _breaks(log: LogImage) -> Iterator[Violation]:
 
 
 def _lost_in_a_crash(judged: Judged) -> Iterator[Violation]:
-    """Breaks that no crash can have made: in bytes below a mark that survived."""
+    """Breaks that no crash can have made: those below a mark that survived."""
     log, checkpoint = judged.image.commit_log, judged.image.checkpoint
     mark = checkpoint.mark
     newest, flushed_ms = log.newest_store_timestamp, checkpoint.physic_msg_timestamp
@@ -241,7 +242,7 @@ def _lost_in_a_crash(judged: Judged) -> Iterator[Violation]:
 
 
 def _log_that_is_gone(image: StoreImage) -> Iterator[Violation]:
-    """Units without a log: its first file comes before any queue's, its last stays."""
+    """Units without a log, although its first file is created before any queue's."""
     units = sum(len(queue.units) for queue in image.consume_queues)
     if units:
         stop = image.commit_log.stop
@@ -260,7 +261,7 @@ def _seen_at(stop: LogStop, log: LogImage) -> str:
 
 
 def _over_records(image: StoreImage) -> Iterator[Violation]:
-    """BLANKs over intact records that queues list: a recovery leaves no units there."""
+    """BLANKs over intact records that queues list: recovery would have cut those."""
     listed = {
         (unit.phy_offset, unit.size, queue.topic, queue.queue_id): queue.where(
             unit.queue_offset

@@ -1,4 +1,4 @@
-"""Laws of a broker's config files, of which ``crashmq fsck`` alone asks CFG-2."""
+"""Laws of a broker's config files; only ``crashmq fsck`` asks CFG-2."""
 
 from __future__ import annotations
 
@@ -32,13 +32,15 @@ def queue_ends(image: StoreImage) -> dict[tuple[str, int], int]:
 
 @law(
     "CFG-1",
-    "of each config file of a broker, the file or its backup is a whole table",
+    "for each config file of a broker, the file or its .bak backup is a complete table",
     catalogue="I12 I9",
 )
 def config_files_are_whole(judged: Judged) -> Iterator[Violation]:
-    """Not asked of what a crash left of a store without a mark.
+    """Decodes each file and its backup.
 
-    RocketMQ writes the file in place, and a second crash may take its backup too.
+    Not asked after a crash of a store without a durable mark: RocketMQ writes the file
+    in place, and a second crash may take its backup too.
+
     Source: ConfigManager#load, #persist.
     """
     if _may_be_torn(judged):
@@ -51,13 +53,15 @@ def config_files_are_whole(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CFG-2",
-    "in a store at rest no group's offset is past the end of its queue",
+    "in a store at rest, no consumer offset in the broker's config is past the end of "
+    "its queue",
     catalogue="I12 I16",
 )
 def no_offset_is_past_its_queue(judged: Judged) -> Iterator[Violation]:
-    """Such a group skips what is put there next. One past it a reset may have set.
+    """A group whose offset is past the end skips the messages that are put there next.
 
-    A queue that has no message and no file is not judged.
+    An offset one past the end may come from a reset. A queue without message and file
+    is not judged.
     """
     if not judged.clean:
         return
@@ -71,12 +75,12 @@ def no_offset_is_past_its_queue(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CFG-3",
-    "each filter in a broker's table of filters says that it is of the topic and the "
-    "group that it is filed under",
+    "each entry of the broker's consumer filter table names the topic and group under "
+    "which it is filed",
     catalogue="I12",
 )
 def filters_are_in_their_place(judged: Judged) -> Iterator[Violation]:
-    """Bits are computed for the place, and pulls of the group are filtered by it.
+    """Bloom filter bits are computed for the place, and pulls are filtered by it.
 
     Source: ConsumerFilterManager.FilterDataMapByTopic#register.
     """
@@ -91,15 +95,15 @@ def filters_are_in_their_place(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CFG-4",
-    "the bits of each filter in a broker's table of filters are those of its group and "
-    "topic, and all filters of a table have as many, of as many",
+    "the Bloom filter bits of each consumer filter are those of its group and topic, "
+    "and all filters of a table have the same number of bits and the same length",
     catalogue="I12 I15",
 )
 def bits_are_those_of_their_group(judged: Judged) -> Iterator[Violation]:
-    """A pull by other bits is told no by the bit maps that were computed by these.
+    """A filter with other bits rejects messages whose bit maps were computed for these.
 
-    How many there are follows from the broker's configuration, by which a load passes
-    over a table whose filters have another number: so one table has one.
+    The number of bits follows from the broker's configuration; a load skips a table
+    whose filters have another number, so all filters of one table have the same.
 
     Source: BloomFilter#generate, ConsumerFilterManager#decode.
     """
@@ -127,8 +131,8 @@ def _shape(shape: tuple[int, int]) -> str:
 
 
 def _may_be_torn(judged: Judged) -> bool:
-    """Whether a crash may have left text of two tables in one file.
+    """Whether a crash may have left parts of two tables in one file.
 
-    RocketMQ writes in place and unsynced.
+    RocketMQ writes in place and without a sync.
     """
     return not judged.clean and judged.image.checkpoint.mark is None

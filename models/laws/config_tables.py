@@ -1,7 +1,7 @@
-"""Laws of what a broker's config files say: each field of each row, and the version.
+"""Laws of the contents of a broker's config files: the fields of each row, the version.
 
-What of it somebody has asked for has laws of its own: GRP-1 of groups, OFS-7 of
-offsets, DLY-7 of delays, FLT-4 and CFG-4 of filters.
+The values that somebody has configured have laws of their own: GRP-1 for groups, OFS-7
+for offsets, DLY-7 for delay offsets, FLT-4 and CFG-4 for filters.
 """
 
 from __future__ import annotations
@@ -74,15 +74,15 @@ _BESIDE_THE_ROWS: Final[Mapping[str, tuple[str, ...]]] = {
 
 @law(
     "CFG-5",
-    "each config file of a broker has the fields of its kind and no others, and what "
-    "nobody has asked for is as RocketMQ sets it",
+    "each config file of a broker has exactly the fields that RocketMQ gives it, and "
+    "each value that nobody configured is RocketMQ's default",
     catalogue="I12",
 )
 def tables_say_what_they_should(judged: Judged) -> Iterator[Violation]:
-    """Judged of files that no other program wrote, the backups too.
+    """Checks files that no other program wrote, backups included.
 
-    A topic has as many queues as its producers ask for, one of a group has one, and the
-    one that waits has one for each level.
+    A topic has as many queues as its producers ask for, a group's retry or dead-letter
+    topic has one, and the topic of delayed messages has one per delay level.
 
     Source: TopicConfig, SubscriptionGroupConfig, DataVersion, ConsumerFilterData;
     ConsumerOffsetSerializeWrapper, DelayOffsetSerializeWrapper.
@@ -99,15 +99,14 @@ def tables_say_what_they_should(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CFG-6",
-    "the version of a broker's table rises by one with each change of it and never "
-    "else, and has the time of the last one",
+    "the data version of a broker's table rises by one with each change of the table, "
+    "and only then, and holds the time of the last change",
     catalogue="I12",
 )
 def versions_count_changes(turn: TableTurn) -> Iterator[Violation]:
     """Compares a table before and after a step.
 
-    How far groups and levels have come makes a version only once in hundreds of
-    changes.
+    Consumer and delay offsets raise the version only once in hundreds of changes.
 
     Source: DataVersion#nextVersion, its callers in TopicConfigManager,
     SubscriptionGroupManager, ConsumerOffsetManager and ScheduleMessageService.
@@ -137,7 +136,7 @@ def versions_count_changes(turn: TableTurn) -> Iterator[Violation]:
 
 
 def _wrong_parts(path: str, text: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """What is wrong where: the place, what is there, what should be."""
+    """What is wrong: the place, what is there, and what should be."""
     yield from _wrong_fields("", text, {TABLES[path], *_BESIDE_THE_ROWS[path]})
     if "dataVersion" in text:
         yield from _wrong_version(text["dataVersion"])
@@ -196,7 +195,7 @@ def _wrong_values(
 
 
 def _topic(name: str) -> Mapping[str, Any]:
-    """The configuration of a topic, by its name alone."""
+    """The configuration of a topic that nobody configured, by its name."""
     queues = QUEUES_OF_A_TOPIC
     if name == SCHEDULE_TOPIC:
         queues = DELAY_LEVEL_MAX
@@ -221,7 +220,7 @@ def _wrong_group(name: str, row: Any) -> Iterator[tuple[str, str, str]]:
 
 
 def _wrong_map(found: Any, rows: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """The topics of each group once more: those of which it has offsets."""
+    """Differences between the offsets' topics per group and the repeated topic map."""
     topics: dict[str, set[str]] = {}
     for key in rows:
         topic, _, group = key.partition("@")

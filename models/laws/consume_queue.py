@@ -1,4 +1,4 @@
-"""Laws of the queues' files: a queue is the log, filtered by topic and queue."""
+"""Laws of ConsumeQueue files: a queue is the log, filtered by topic and queue id."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _EXT_ADDRESS_MAX = -(1 << 31) - 1
 def units_point_at_their_records(judged: Judged) -> Iterator[Violation]:
     """Compares each unit in [min, max) with the record at its phy_offset.
 
-    Units past the log's end are left to CQ-3; expired and pre-blank units are not
-    asked. After a crash: only units with a later right one in their sector, and bytes
-    that no store writes.
+    Units past the log's end are left to CQ-3; expired and pre-blank units are skipped.
+    After a crash only units with a later correct unit in their sector are checked, and
+    bytes that no store writes.
 
     Source: ConsumeQueue#putMessagePositionInfo.
     """
@@ -56,9 +56,9 @@ def units_point_at_their_records(judged: Judged) -> Iterator[Violation]:
     catalogue="I3",
 )
 def units_are_contiguous(judged: Judged) -> Iterator[Violation]:
-    """No unit of zeros lies before a written unit; phy_offset rises strictly.
+    """Looks for units of zeros before a written unit; phy_offset must rise strictly.
 
-    Judged at rest; after a crash, only holes with a later right unit in their sector.
+    Checked at rest; after a crash only holes with a later correct unit in their sector.
 
     Source: ConsumeQueue#putMessagePositionInfo, which refuses a unit out of order.
     """
@@ -83,8 +83,8 @@ def units_are_contiguous(judged: Judged) -> Iterator[Violation]:
 def no_unit_past_the_log(judged: Judged) -> Iterator[Violation]:
     """Compares phy_offset + size of each live unit with max_phy_offset.
 
-    Units left over at a queue's end from an earlier cut are excused where
-    ``stale_allowed`` says so. After a crash as CQ-1.
+    Units that an earlier cut left at a queue's end are excused where ``stale_allowed``
+    is set. After a crash as CQ-1.
 
     Source: ConsumeQueue#truncateDirtyLogicFiles.
     """
@@ -107,9 +107,9 @@ def no_unit_past_the_log(judged: Judged) -> Iterator[Violation]:
     catalogue="I4",
 )
 def every_record_has_its_unit(judged: Judged) -> Iterator[Violation]:
-    """Looks for a unit of each record's queue_offset in its queue.
+    """Looks for a unit with each record's queue_offset in its queue.
 
-    Judged at rest, where it is known how far dispatch has come.
+    Checked at rest, where the dispatch progress is known.
 
     Source: DefaultMessageStore.CommitLogDispatcherBuildConsumeQueue#dispatch.
     """
@@ -124,7 +124,7 @@ def every_record_has_its_unit(judged: Judged) -> Iterator[Violation]:
     catalogue="I18",
 )
 def queue_files_fit_together(judged: Judged) -> Iterator[Violation]:
-    """Names and lengths say which units a file holds, so no two files may disagree.
+    """Checks names and lengths, which say which units a file holds.
 
     The size is a multiple of a unit's 20 bytes. After a crash a file may be empty, and
     one may be missing.
@@ -164,11 +164,14 @@ def missing_units(
     exact: bool = False,
     first: int = 0,
 ) -> Iterator[Violation]:
-    """Records below ``reput_from_offset`` without a unit, a violation a run of them.
+    """Records below ``reput_from_offset`` without a unit, one violation for each run.
 
-    With ``before_ms`` only records stored before that time are asked for, and none
-    below ``first``. Any unit of the right number will do, unless ``exact`` requires
-    that it point at the record.
+    Args:
+        image: the store's files.
+        reput_from_offset: end of the records that must be listed, a phy_offset.
+        before_ms: only records stored before that time count; None: all.
+        exact: the unit must point at the record, not just have its queue_offset.
+        first: records below this phy_offset do not count.
     """
     unlisted = image.unlisted_records
     if exact and image.suspect_queues:
@@ -209,7 +212,7 @@ def _exact_units(topic: str, units: tuple[Unit, ...], image: StoreImage) -> set[
 def units_past_the_end(
     queue: QueueImage, live: tuple[Unit, ...], image: StoreImage
 ) -> tuple[Unit, ...]:
-    """A queue's last units, past the log's end and past its records' numbers.
+    """A queue's last units, past the log's end and past its records' queue_offsets.
 
     Only such units can be left over from a cut; any other unit past the end is damaged.
     """
@@ -244,10 +247,10 @@ def _missing_runs(
 def _ends_past_the_log(
     queue: QueueImage, ending: tuple[Unit, ...], image: StoreImage
 ) -> Iterator[Violation]:
-    """One violation for all of a queue's last units that lost their records.
+    """One violation for all last units of a queue that lost their records.
 
-    Where the chain breaks off inside the log, intact records after the break are still
-    there; their units are right and not reported.
+    Where the log breaks off inside, intact records after the break are still there;
+    their units are correct and not reported.
     """
     beyond = image.commit_log.record_beyond_at
     lost = [
@@ -272,10 +275,10 @@ def _may_be_left_over(unit: Unit, end: int) -> bool:
 
 
 def _hole(queue: QueueImage, judged: Judged) -> Iterator[Violation]:
-    """What lies behind a queue's end; nothing where all up to there has expired.
+    """What lies behind a queue's end, unless everything up to there has expired.
 
-    A start trusts the files before the one that leads to the log's first record. What
-    is damaged there cannot be told from the log, and no reader is shown it.
+    A start trusts the files before the one that leads to the log's first record. Damage
+    there cannot be seen from the log, and no reader is shown it.
     """
     strays = queue.stray_units
     begin = judged.image.commit_log.min_phy_offset
@@ -297,7 +300,7 @@ def _hole(queue: QueueImage, judged: Judged) -> Iterator[Violation]:
 
 
 def _listed(image: StoreImage, topic: str, unit: Unit) -> Record | None:
-    """The record that a unit points at, as its queue lists it."""
+    """The record that a unit points at, in the form its queue lists it."""
     return _as_listed(image.commit_log.record_at.get(unit.phy_offset), topic)
 
 
@@ -330,7 +333,7 @@ def _disagreement(
 
 
 def _by_number(queue: QueueImage, image: StoreImage) -> dict[int, Record]:
-    """A queue's records by queue_offset; of two with one number the first."""
+    """A queue's records by queue_offset; of two with the same one the first."""
     records = image.commit_log.indexed_records.get(queue.key, ())
     return {record.queue_offset: record for record in reversed(records)}
 
@@ -346,7 +349,7 @@ def _seen(unit: Unit) -> str:
 
 
 def _judged_queues(judged: Judged) -> Iterator[tuple[QueueImage, tuple[Unit, ...]]]:
-    """The suspect queues with the units to judge; after a crash only settled units."""
+    """The suspect queues with the units to check; after a crash only settled units."""
     for queue, live in judged.image.suspect_queues:
         if judged.clean:
             yield queue, live

@@ -1,4 +1,4 @@
-"""Laws of consumers: nothing is passed over, given twice, or left to nobody."""
+"""Laws of consumers: no message is skipped, forgotten or consumed twice."""
 
 from __future__ import annotations
 
@@ -35,15 +35,16 @@ def _messages(passed: Sequence[Appended]) -> str:
 
 @law(
     "CON-1",
-    "the offset that a broker keeps of a group passes no message that was not consumed",
+    "the offset that a broker stores for a group never skips a message that the group "
+    "has not consumed",
     catalogue="I12",
 )
 def no_offset_passes_a_message(
     key: OffsetKey, offset: int, passed: Sequence[Appended]
 ) -> Iterator[Violation]:
-    """``passed`` are the messages below ``offset`` that nobody has consumed.
+    """``passed`` are the messages below ``offset`` that no consumer has consumed.
 
-    Asked when a consumer of the group has told how far it is.
+    Asked whenever a consumer of the group has committed.
 
     Source: ProcessQueue#removeMessage, ConsumeMessageConcurrentlyService.
     """
@@ -57,16 +58,16 @@ def no_offset_passes_a_message(
 
 @law(
     "CON-2",
-    "once its consumers have nothing left to do, a group has consumed every message "
-    "it is owed",
+    "once the consumers of a group have nothing left to do, the group has consumed "
+    "every message that it had to get",
     catalogue="I12",
 )
 def every_message_is_consumed(
     key: OffsetKey, left: Sequence[Appended]
 ) -> Iterator[Violation]:
-    """``left`` are the messages of a queue that nobody of the group has consumed.
+    """``left`` are the messages of a queue that no consumer of the group has consumed.
 
-    Source: the promise of delivery at least once.
+    Source: RocketMQ's promise of delivery at least once.
     """
     if left:
         yield Violation(_name(key), f"{_messages(left)} was never consumed", "consumed")
@@ -74,18 +75,18 @@ def every_message_is_consumed(
 
 @law(
     "CON-3",
-    "a consumer pulls on where its last pull of the queue ended",
+    "a consumer's next pull of a queue begins where its last pull of that queue ended",
     catalogue="I12 I16",
 )
 def a_pull_goes_on(
     queue: OneQueue, queue_offset: int, expected: Sequence[int]
 ) -> Iterator[Violation]:
-    """Or where that one began: an answer may have come too late, or never.
+    """A pull may also repeat the last one, whose answer came too late or never.
 
     Args:
-        queue: which, and whose.
+        queue: the queue, with its group and client.
         queue_offset: where it pulls from.
-        expected: where its last pull began, and where answers to it ended.
+        expected: where its last pull began, and where the answers to it ended.
 
     Source: PullRequest#nextOffset, DefaultMQPushConsumerImpl#pullMessage.
     """
@@ -99,13 +100,17 @@ def a_pull_goes_on(
 
 @law(
     "CON-4",
-    "a consumer is given only messages that its pulls of the queue have brought",
+    "a listener is given only messages that its consumer's pulls of the queue have "
+    "returned",
     catalogue="I3 I12",
 )
 def only_what_was_pulled_is_consumed(
     queue: OneQueue, queue_offset: int, unique_key: str, share: Share
 ) -> Iterator[Violation]:
-    """Source: ProcessQueue#putMessage, ConsumeRequest#run."""
+    """Looks the message's unique key up in what the consumer's pulls have returned.
+
+    Source: ProcessQueue#putMessage, ConsumeRequest#run.
+    """
     if unique_key not in share.newest | share.waiting | share.worked:
         yield Violation(
             f"{_of(queue)}, message {queue_offset}",
@@ -116,14 +121,17 @@ def only_what_was_pulled_is_consumed(
 
 @law(
     "CON-5",
-    "an orderly consumer is given each message of a queue only once those before it "
+    "an orderly listener is given a message of a queue only after all earlier ones "
     "are consumed",
     catalogue="I12",
 )
 def an_orderly_consumer_is_given_the_next_message(
     queue: OneQueue, queue_offset: int, passed: Sequence[Appended]
 ) -> Iterator[Violation]:
-    """Source: ProcessQueue#takeMessages, ConsumeMessageOrderlyService."""
+    """``passed`` are the earlier messages of the queue that are not consumed yet.
+
+    Source: ProcessQueue#takeMessages, ConsumeMessageOrderlyService.
+    """
     if passed:
         yield Violation(
             _of(queue),
@@ -134,14 +142,17 @@ def an_orderly_consumer_is_given_the_next_message(
 
 @law(
     "CON-6",
-    "a consumer is given a message that it has consumed again only after it gave the "
-    "queue back",
+    "a consumer is given a message that it has already consumed only if it gave up "
+    "the queue in between",
     catalogue="I12",
 )
 def nothing_is_consumed_twice(
     queue: OneQueue, queue_offset: int, unique_key: str, share: Share
 ) -> Iterator[Violation]:
-    """Source: ProcessQueue#putMessage, which keeps each offset once."""
+    """Looks the message's unique key up in what the consumer has consumed.
+
+    Source: ProcessQueue#putMessage, which keeps each offset once.
+    """
     if unique_key in share.worked:
         yield Violation(
             _of(queue), f"message {queue_offset} is given a second time", "once"
@@ -150,7 +161,7 @@ def nothing_is_consumed_twice(
 
 @law(
     "CON-7",
-    "once all consumers of a group have rebalanced, each of its queues has exactly "
+    "once all consumers of a group have rebalanced, each queue is assigned to exactly "
     "one of them",
     catalogue="I12",
 )
@@ -164,21 +175,24 @@ def each_queue_has_one_consumer(
     for queue in queues:
         owners = [client for client in sorted(held) if queue in held[client]]
         if len(owners) != 1:
-            told = " and ".join(owners) or "nobody"
+            told = " and ".join(owners) or "no consumer"
             where = f"{group} on {queue[0]}/{queue[1]}"
             yield Violation(where, f"{told} has it", "exactly one consumer")
 
 
 @law(
     "CON-8",
-    "a consumer pulls no more of a queue while more messages of it wait than its "
-    "threshold says",
+    "a consumer does not pull a queue while more than pullThresholdForQueue of its "
+    "messages wait to be consumed",
     catalogue="I12",
 )
 def a_full_consumer_does_not_pull(
     queue: OneQueue, waiting: int, threshold: int
 ) -> Iterator[Violation]:
-    """Source: DefaultMQPushConsumerImpl#pullMessage, pullThresholdForQueue."""
+    """``waiting`` are the messages pulled and not yet consumed when the pull is sent.
+
+    Source: DefaultMQPushConsumerImpl#pullMessage, pullThresholdForQueue.
+    """
     if waiting > threshold:
         yield Violation(
             _of(queue),
@@ -189,14 +203,16 @@ def a_full_consumer_does_not_pull(
 
 @law(
     "CON-10",
-    "a message that was given back is put once more, with one more try, for its group "
-    "or among its dead letters",
+    "a message that a consumer sends back is stored again exactly once, with one more "
+    "reconsume time, in the group's retry or dead-letter topic",
     catalogue="I12",
 )
 def what_was_given_back_is_put_again(
     queue: OneQueue, unique_key: str, copies: Sequence[MessageToPut], times: int = 1
 ) -> Iterator[Violation]:
-    """``times``: so often was it given back, by consumers that all had it.
+    """Counts the copies in the group's retry and dead-letter topic.
+
+    ``times`` is how often it was sent back: several consumers may have had it.
 
     Source: AbstractSendMessageProcessor#consumerSendMsgBack.
     """
@@ -214,18 +230,19 @@ def what_was_given_back_is_put_again(
 
 @law(
     "CON-9",
-    "an offset that a broker keeps of consumers is never past the end of its queue",
+    "the offset that a broker stores for a group after a consumer's commit is never "
+    "past the end of the queue",
     catalogue="I12 I16",
 )
 def no_kept_offset_is_past_the_end(
     key: OffsetKey, kept: int, end: int
 ) -> Iterator[Violation]:
-    """``end`` is the queue_offset of the next message that is put there.
+    """``end`` is the queue_offset that the queue's next message gets.
 
-    Source: example E4 of what RocketMQ loses; it checks no offset that it is told.
+    Source: example E4 of docs/sharp-edges.md: RocketMQ checks no offset it is sent.
     """
     if kept > end:
-        yield Violation(_name(key), f"offset {kept} is kept", f"at most {end}")
+        yield Violation(_name(key), f"offset {kept} is stored", f"at most {end}")
 
 
 LEASE_MS = 30_000
@@ -237,56 +254,61 @@ Source: ProcessQueue#REBALANCE_LOCK_MAX_LIVE_TIME.
 
 @law(
     "CON-11",
-    "a broker gives the lock of a queue to one consumer of a group at a time",
+    "a broker grants the lock of a queue to only one consumer of a group at a time",
     catalogue="I12",
 )
 def one_consumer_has_the_lock(
     queue: OneQueue, lock: Lock, at_ms: int
 ) -> Iterator[Violation]:
-    """Another gets it once it was given back, or not renewed for a minute.
+    """Another consumer gets it once it was released, or not renewed for a minute.
 
     Args:
-        queue: which, and who was given its lock.
-        lock: what was known of it before.
-        at_ms: when it was given.
+        queue: the queue, and the client that was granted its lock.
+        lock: what was known of the lock before.
+        at_ms: when it was granted.
 
     Source: RebalanceLockManager#tryLockBatch.
     """
     others = lock.client not in (NOBODY, UNSURE, queue.client)
     if others and at_ms - lock.least_ms <= LOCK_MS:
         yield Violation(
-            _of(queue), "it is given the lock", f"{lock.client} has it for a minute"
+            _of(queue), "it gets the lock", f"{lock.client} holds it for a minute"
         )
 
 
 @law(
     "CON-12",
-    "a broker gives the lock of a queue that nobody else has to whoever asks for it",
+    "a broker grants the lock of a queue to a consumer that asks for it while no "
+    "other consumer holds it",
     catalogue="I12",
 )
 def a_free_lock_is_given(
     queue: OneQueue, lock: Lock, at_ms: int
 ) -> Iterator[Violation]:
-    """``lock`` is what was known of it before ``queue.client`` was refused it.
+    """``lock`` is what was known of it before ``queue.client`` was refused.
 
     Source: RebalanceLockManager#tryLockBatch.
     """
     is_free = lock.client in (NOBODY, queue.client)
     is_over = lock.client != UNSURE and at_ms - lock.most_ms > LOCK_MS
     if is_free or is_over:
-        yield Violation(_of(queue), "it is refused the lock", "nobody else has it")
+        yield Violation(
+            _of(queue),
+            "it does not get the lock",
+            "the lock: no other consumer holds it",
+        )
 
 
 @law(
     "CON-13",
-    "an orderly consumer is given messages only for half a minute after it was told "
-    "that it has the lock of their queue",
+    "an orderly listener is given messages of a queue only within 30 s after the "
+    "broker last confirmed the queue's lock",
     catalogue="I12",
 )
 def an_orderly_consumer_has_the_lock(
     queue: OneQueue, queue_offset: int, lock_ms: int | None
 ) -> Iterator[Violation]:
-    """``lock_ms`` is how long ago it was told so; None: never, or it gave it back.
+    """``lock_ms``: how long ago the lock was confirmed; None: never, or released since.
 
     Source: ProcessQueue#isLockExpired, ConsumeMessageOrderlyService.
     """
@@ -295,112 +317,121 @@ def an_orderly_consumer_has_the_lock(
         yield Violation(
             _of(queue),
             f"message {queue_offset} is given {told}",
-            f"at most {LEASE_MS} ms after it was told that it has the lock",
+            f"at most {LEASE_MS} ms after its lock was confirmed",
         )
 
 
 @law(
     "CON-14",
-    "an orderly consumer asks where a queue begins, and pulls it, only with its lock",
+    "an orderly consumer looks up where to begin in a queue, and pulls it, only while "
+    "it holds the queue's lock",
     catalogue="I12",
 )
 def an_orderly_consumer_begins_locked(
     queue: OneQueue, *, has_lock: bool
 ) -> Iterator[Violation]:
-    """Before that, another one may not have told yet how far it is.
+    """Without the lock, the previous owner may not have committed its progress yet.
 
     Source: RebalanceImpl#updateProcessQueueTableInRebalance,
     DefaultMQPushConsumerImpl#pullMessage.
     """
     if not has_lock:
-        yield Violation(_of(queue), "it asks for it without its lock", "locked first")
+        yield Violation(
+            _of(queue),
+            "it looks up or pulls the queue without its lock",
+            "the lock first",
+        )
 
 
 @law(
     "CON-15",
-    "a consumer that gives a queue back in order has told all that it has worked off "
-    "without a gap",
+    "a consumer that gives up a queue in an orderly way has committed all that it has "
+    "consumed there without a gap",
     catalogue="I12",
 )
 def a_queue_is_given_back_with_its_offset(
     queue: OneQueue, told: int, worked_until: int
 ) -> Iterator[Violation]:
-    """Or the next one is given it a second time.
+    """Otherwise the next owner is given those messages a second time.
 
     Args:
-        queue: which, and whose.
-        told: the newest offset that it has told; -1: none.
-        worked_until: the end of what it has worked off.
+        queue: the queue, with its group and client.
+        told: the newest offset that the consumer has committed; -1: none.
+        worked_until: the end of what it has consumed without a gap.
 
     Source: RebalancePushImpl#removeUnnecessaryMessageQueue,
     DefaultMQPushConsumerImpl#shutdown.
     """
     if told < worked_until:
         seen = f"offset {told}" if told >= 0 else "no offset"
-        yield Violation(_of(queue), f"{seen} is told", f"offset {worked_until}")
+        yield Violation(_of(queue), f"{seen} is committed", f"offset {worked_until}")
 
 
 @law(
     "CON-16",
-    "a consumer whose group has no offset of a queue tells where it begins before it "
-    "pulls",
+    "a consumer whose group has no offset for a queue commits the offset it begins at "
+    "before it pulls",
     catalogue="I12",
 )
 def a_beginning_is_told(queue: OneQueue, told: int) -> Iterator[Violation]:
-    """Or the next one begins behind messages that were put since.
+    """Otherwise the next owner begins behind messages that were put since.
 
-    ``told`` is the offset that it has told, or that the broker has answered of a group
+    ``told`` is the offset that it committed, or that the broker answered for a group
     without one.
 
-    Source: example E5 of what RocketMQ loses, which tells nothing then.
+    Source: example E5 of docs/sharp-edges.md: RocketMQ's consumer commits nothing then.
     """
     if told < 0:
-        yield Violation(_of(queue), "it has told no offset", "where it begins")
+        yield Violation(
+            _of(queue), "it has committed no offset", "the one it begins at"
+        )
 
 
 @law(
     "CON-17",
-    "a consumer that has nothing left to do tells the end of its queue",
+    "once a consumer has nothing left to do, the offset that it has committed is the "
+    "end of its queue",
     catalogue="I12 I16",
 )
 def an_idle_group_is_at_the_end(
     key: OffsetKey, told: int, end: int
 ) -> Iterator[Violation]:
-    """``end`` is the queue_offset of the next message that is put there.
+    """``end`` is the queue_offset that the queue's next message gets.
 
     Source: DefaultMQPushConsumerImpl#correctTagsOffset; ProcessQueue#removeMessage.
     """
     if told != end:
-        yield Violation(_name(key), f"offset {told} is told", f"offset {end}")
+        yield Violation(_name(key), f"offset {told} is committed", f"offset {end}")
 
 
 @law(
     "CON-18",
-    "a broker keeps the offset of a queue that a consumer tells it, if the consumer "
-    "has read the queue since the broker has started, and no reset waits for it",
+    "a broker stores the offset that a consumer commits, if that consumer has pulled "
+    "the queue since the broker started and no reset is pending",
     catalogue="I12",
 )
 def what_a_consumer_tells_is_kept(
     queue: OneQueue, told: int, kept: int
 ) -> Iterator[Violation]:
-    """``told`` lies not past the end of the queue.
+    """``told`` is the committed offset; it is not past the end of the queue.
 
     Source: ConsumerManageProcessor#updateConsumerOffset.
     """
     if kept != told:
-        yield Violation(_of(queue), f"offset {kept} is kept", f"offset {told}, as told")
+        yield Violation(
+            _of(queue), f"offset {kept} is stored", f"offset {told}, as committed"
+        )
 
 
 @law(
     "CON-19",
-    "a consumer that is told to pull a queue elsewhere is not sent past the queue's "
-    "end",
+    "a PULL_OFFSET_MOVED answer never sends a consumer past the end of the queue",
     catalogue="I12 I16",
 )
 def nobody_is_sent_past_the_end(
     queue: OneQueue, to: int, end: int
 ) -> Iterator[Violation]:
-    """What is put there then would be passed over.
+    """Otherwise the consumer skips the messages that are put there next.
 
     Source: PullMessageProcessor, PULL_OFFSET_MOVED.
     """
@@ -410,14 +441,14 @@ def nobody_is_sent_past_the_end(
 
 @law(
     "CON-20",
-    "a consumer that is asked to work and finds nothing to do has no message that it "
-    "could work on: what it has put off, it takes up within five seconds",
+    "a consumer that reports nothing to do has no message that it could consume now; "
+    "a message put off after a failure is due again within 5 s",
     catalogue="I12",
 )
 def nothing_that_waits_is_forgotten(
     queue: OneQueue, waiting: Sequence[str], put_off_ms: int | None
 ) -> Iterator[Violation]:
-    """Or it waits until the queue's pull has expired, after two minutes, or for ever.
+    """Otherwise it waits until the pull expires after two minutes, or for ever.
 
     Source: ConsumeMessageOrderlyService#tryLockLaterAndReconsume, 3,000 ms;
     ConsumeMessageConcurrentlyService#submitConsumeRequestLater, 5,000 ms.

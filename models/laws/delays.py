@@ -1,7 +1,4 @@
-"""Laws of delayed messages: each arrives, when it is due, as it was, in order.
-
-Together they are P22 of the consumers' invariants, and what its crash table asks.
-"""
+"""Laws of delayed messages: each arrives when it is due, unchanged and in order."""
 
 from __future__ import annotations
 
@@ -27,17 +24,17 @@ def _name(level: int, offset: int) -> str:
 
 @law(
     "DLY-1",
-    "a broker delivers the messages of a level one after the other, each once in a "
-    "life, from the offset on that it began with",
+    "a broker delivers the messages of a delay level in queue order, each once per "
+    "run of the broker, from the offset that it loaded",
     catalogue="I5 I16",
 )
 def level_is_delivered_in_order(
     level: int, waited: Appended | None, expected: int, latest: int = 0
 ) -> Iterator[Violation]:
-    """Compares the message that was delivered with the one that was next.
+    """Compares the delivered message with the next one of its level.
 
-    ``waited`` is the delayed message; None: no such message waits in the level's queue.
-    Those before ``latest`` may have expired meanwhile.
+    ``waited`` is the delayed message; None: no such message is in the level's queue.
+    Messages before ``latest`` may have expired meanwhile.
 
     Source: DeliverDelayedMessageTimerTask#executeOnTimeUp.
     """
@@ -51,13 +48,13 @@ def level_is_delivered_in_order(
 
 @law(
     "DLY-2",
-    "a delayed message is delivered as it was put, to its topic and queue",
+    "a delayed message is delivered unchanged to the topic and queue it was sent to",
     catalogue="I3",
 )
 def delivered_as_it_was_put(
     message: MessageToPut, waited: Appended
 ) -> Iterator[Violation]:
-    """Compares all of it: RocketMQ changes topic and queue, and keeps the properties.
+    """Compares all fields: delivery restores topic and queue, and keeps the properties.
 
     Source: ScheduleMessageService#messageTimeUp.
     """
@@ -73,16 +70,16 @@ def delivered_as_it_was_put(
 @law(
     "DLY-3",
     "no delayed message is delivered before it is due, unless the clock was set back "
-    "by more than what is left of its delay",
+    "by more than the rest of its delay",
     catalogue="I13",
 )
 def not_delivered_before_it_is_due(
     level: int, stored_ms: int, began_ms: int, asked_ms: int
 ) -> Iterator[Violation]:
-    """Compares the clock with when the delayed message was stored, and its delay.
+    """Compares the clock with the time the message was stored plus its delay.
 
-    A message that is due more than one full delay ahead counts as due. The clock was
-    looked at between ``began_ms`` and ``asked_ms``.
+    A message whose delivery time is more than one full delay ahead counts as due. The
+    broker read the clock between ``began_ms`` and ``asked_ms``.
 
     Source: DeliverDelayedMessageTimerTask#correctDeliverTimestamp.
     """
@@ -94,14 +91,14 @@ def not_delivered_before_it_is_due(
 
 @law(
     "DLY-4",
-    "a delayed message arrives: once all can be due and the broker has had its rounds, "
-    "the log holds what it delivered of each",
+    "every delayed message arrives: once all are due and the broker has had its "
+    "rounds, the log holds a delivered copy of each",
     catalogue="I1 I4",
 )
 def every_delayed_message_arrives(lacking: Sequence[Appended]) -> Iterator[Violation]:
-    """Asked at the end of an episode, of a healed store, whatever came before.
+    """Asked at the end of an episode, after all faults are lifted.
 
-    ``lacking`` are the delayed messages without a delivered record in the log.
+    ``lacking`` are the delayed messages without a delivered copy in the log.
     """
     for waited in lacking[:3]:
         message = waited.message
@@ -113,18 +110,18 @@ def every_delayed_message_arrives(lacking: Sequence[Appended]) -> Iterator[Viola
 
 @law(
     "DLY-5",
-    "no start finds a level ahead of what lies delivered in the log that it recovered",
+    "after a start, no delay level's offset is past a message whose delivered copy is "
+    "missing from the recovered log",
     catalogue="I1 I12",
 )
 def no_level_is_ahead_of_the_log(
     offsets: Mapping[int, int], lacking: Sequence[Appended]
 ) -> Iterator[Violation]:
-    """Else a crash has taken a delivered record, and nobody delivers it again.
+    """Otherwise a crash took a delivered copy, and it is never delivered again.
 
-    ``lacking`` are the delayed messages before these offsets of which no delivered
-    record is there.
+    ``lacking`` are the delayed messages below these offsets without a delivered copy.
 
-    Source: none in RocketMQ, which persists an offset as soon as its record is put.
+    Source: none in RocketMQ, which persists an offset as soon as its copy is put.
     """
     for waited in lacking[:3]:
         level = waited.message.delay_level
@@ -136,8 +133,8 @@ def no_level_is_ahead_of_the_log(
 
 @law(
     "DLY-6",
-    "a start loads the offsets of their file if that is whole, else of its backup, and "
-    "brings each into its queue",
+    "a start loads the delay offsets from their file or, if that is damaged, from its "
+    "backup, and moves each into the bounds of its queue",
     catalogue="I9 I12",
 )
 def start_loads_the_delays(
@@ -145,9 +142,11 @@ def start_loads_the_delays(
     offsets: Mapping[int, int],
     bounds: Mapping[int, tuple[int, int]],
 ) -> Iterator[Violation]:
-    """With neither it begins without offsets; if none is whole it must not start.
+    """Without either file the broker starts without offsets.
 
-    ``bounds`` are, by level, where its queue begins and ends.
+    If there are files and none is intact, it must not start.
+
+    ``bounds`` is, by level, where its queue begins and ends.
 
     Source: ScheduleMessageService#load, #correctDelayOffset.
     """
@@ -166,7 +165,8 @@ def start_loads_the_delays(
 
 @law(
     "DLY-7",
-    "a persist writes of each level how far its deliveries are durable",
+    "a persist writes, for each delay level, the offset up to which its deliveries "
+    "are durable",
     catalogue="I8 I12",
 )
 def persist_writes_what_is_durable(
@@ -174,9 +174,9 @@ def persist_writes_what_is_durable(
     durable: Mapping[int, int],
     least: Mapping[int, int] = MappingProxyType({}),
 ) -> Iterator[Violation]:
-    """Asked of a round with nothing beside it, and of an orderly stop.
+    """Asked after a round that ran alone, and after an orderly stop.
 
-    ``least`` is where the queue of each level begins: what expired before it was
+    ``least`` is where each level's queue begins: messages that expired before they were
     delivered may count as passed.
 
     Source: ScheduleMessageService#persist, which writes how far they are put.
@@ -194,14 +194,17 @@ def persist_writes_what_is_durable(
 
 @law(
     "DLY-8",
-    "a start finds each level at least where the last persist or orderly end left it, "
-    "so that nothing is delivered twice but for a crash",
+    "a start finds each delay level at or past the offset last persisted, so that "
+    "only a crash can make a message be delivered twice",
     catalogue="I12",
 )
 def start_finds_what_was_persisted(
     offsets: Mapping[int, int], kept: Mapping[int, int]
 ) -> Iterator[Violation]:
-    """Asked where nothing but crashes came between. Source: ConfigManager#load."""
+    """Asked if nothing but crashes happened in between.
+
+    Source: ConfigManager#load.
+    """
     for level in sorted(kept):
         seen = offsets.get(level, 0)
         if seen < kept[level]:
@@ -212,14 +215,16 @@ def start_finds_what_was_persisted(
 
 @law(
     "DLY-9",
-    "once the delays' offsets were persisted, every start finds their file or its "
-    "backup whole",
+    "once delay offsets have been persisted, every start finds their file or its "
+    "backup intact",
     catalogue="I9 I12",
 )
 def a_table_of_delays_is_whole(files: Mapping[str, bytes]) -> Iterator[Violation]:
-    """Not both of them empty, torn, zeroed or missing.
+    """At most one of the two may be empty, torn, zeroed or missing.
 
-    Asked where nothing but crashes came between. Source: ConfigManager#persist.
+    Asked if nothing but crashes happened in between.
+
+    Source: ConfigManager#persist.
     """
     paths = [path for path in (DELAYS_PATH, DELAYS_BACKUP) if path in files]
     if not paths:
@@ -231,13 +236,14 @@ def a_table_of_delays_is_whole(files: Mapping[str, bytes]) -> Iterator[Violation
 
 @law(
     "DLY-10",
-    "in a life no written offset of a level goes back, nor beyond its queue's end",
+    "within one run of the broker, a delay level's persisted offset never decreases "
+    "and never passes the end of its queue",
     catalogue="I12",
 )
 def written_delays_only_rise(
     files: Mapping[str, bytes], before: Mapping[int, int], ends: Mapping[int, int]
 ) -> Iterator[Violation]:
-    """Asked after every persist. ``before`` is what the file had earlier in the life.
+    """Asked after every persist. ``before`` is what the file held earlier in this run.
 
     Source: ScheduleMessageService#updateOffset.
     """
@@ -250,16 +256,16 @@ def written_delays_only_rise(
 
 @law(
     "DLY-11",
-    "a round of delivery leaves no message waiting that is due",
+    "after a delivery round no message that is due is left undelivered",
     catalogue="I4 I19",
 )
 def a_round_leaves_nothing_that_is_due(
     stored_ms: Mapping[int, int], now_ms: int
 ) -> Iterator[Violation]:
-    """Asked of a round with nothing beside it, on a disk that works.
+    """Asked after a round that ran alone, on a disk that works.
 
-    ``stored_ms`` is, by level, when the first message was stored that waits on. One
-    that is due more than its full delay ahead counts as due.
+    ``stored_ms`` is, by level, when the first waiting message was stored. A message
+    whose delivery time is more than its full delay ahead counts as due.
 
     Source: DeliverDelayedMessageTimerTask#executeOnTimeUp.
     """

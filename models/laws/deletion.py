@@ -23,14 +23,14 @@ from crashmq.models.verdict import Violation
 def log_begins_where_it_was_left(
     found_min: int, lowest: int, highest: int
 ) -> Iterator[Violation]:
-    """Compares min_phy_offset after a start with what deletions left.
+    """Compares min_phy_offset after a start with where deletions left it.
 
-    Judged if nothing outside the store removed a file.
+    Asked if nothing outside the store removed a file.
 
     Args:
         found_min: the log's min_phy_offset.
-        lowest: where the last deletion that finished left it.
-        highest: how far a deletion that did not finish can have come.
+        lowest: where the last completed deletion left it.
+        highest: how far an interrupted deletion can have come.
 
     Source: MappedFileQueue#deleteExpiredFileByTime.
     """
@@ -42,8 +42,8 @@ def log_begins_where_it_was_left(
 
 @law(
     "DEL-2",
-    "a queue all of whose records lie below min_phy_offset keeps its next "
-    "queue_offset across a restart",
+    "a queue whose records have all expired keeps its next queue_offset across a "
+    "restart",
     catalogue="I5 I6",
 )
 def empty_queues_keep_their_end(
@@ -51,11 +51,11 @@ def empty_queues_keep_their_end(
 ) -> Iterator[Violation]:
     """Compares where queues end with where those without a record must end.
 
-    Judged if nothing outside the store changed the queues.
+    Asked if nothing outside the store changed the queues.
 
     Args:
-        found_ends: the next queue_offset by the files of each queue.
-        ends: the right one, of each queue that has no record in the log.
+        found_ends: the next queue_offset of each queue, by its files.
+        ends: the correct one, of each queue that has no record in the log.
 
     Source: ConsumeQueue#correctMinOffset, ConsumeQueueStore#recoverOffsetTable.
     """
@@ -68,8 +68,8 @@ def empty_queues_keep_their_end(
 
 @law(
     "DEL-3",
-    "only a cleaner that is due (by hour, request or full disk) deletes CommitLog "
-    "files; unless the disk forces it, only files past their retention",
+    "CommitLog files are deleted only by a cleaner that is due (by hour, request or "
+    "full disk) and, unless the disk forces it, only past their retention",
     catalogue="I14",
 )
 def only_what_has_expired_goes(
@@ -80,7 +80,7 @@ def only_what_has_expired_goes(
     is_cleaning: bool,
     is_due: bool,
 ) -> Iterator[Violation]:
-    """Judged of CommitLog files that are gone: who deleted them, and how old they were.
+    """Checks deleted CommitLog files: who deleted them, and how old they were.
 
     A cleaner is due at its hour, on a disk that is too full, and for 20 rounds after a
     request.
@@ -88,7 +88,8 @@ def only_what_has_expired_goes(
     Args:
         now: the log's offsets after the deletion.
         stored_ms: when the deleted messages were stored, or somewhat earlier.
-        old_ms: what was stored by then has expired; None: a full disk may force more.
+        old_ms: what was stored by then has expired; None: a full disk may force
+            more.
         is_cleaning: whether the cleaner ran.
         is_due: whether it may have been due.
 
@@ -108,19 +109,19 @@ def only_what_has_expired_goes(
 
 @law(
     "DEL-4",
-    "a cleaner that is due deletes the oldest CommitLog files, up to "
-    "deleteFileBatchMax, that are past their retention, dispatched and flushed; on a "
-    "disk that is too full, if it cleans forcibly, of any age",
+    "a cleaner that is due deletes the oldest CommitLog files that are past their "
+    "retention, dispatched and flushed, up to deleteFileBatchMax; with forced "
+    "cleaning on a too full disk, files of any age",
     catalogue="I14 I19",
 )
 def what_has_expired_goes(
     log: LogImage, before: Positions, first_mtime_ms: int, old_ms: int | None
 ) -> Iterator[Violation]:
-    """Judges the first file after a round that was due and deleted less than a batch.
+    """Checks the first file left by a due round that deleted less than a batch.
 
-    It has expired if it last changed by ``old_ms``, and if the first record of the next
-    file was stored by then, too. ``old_ms`` is None where the disk forces any to go.
-    ``before`` is what the store reported when the round began.
+    It has expired if it was last modified by ``old_ms`` and the next file's first
+    record was stored by then, too. ``old_ms`` is None where the disk forces any file to
+    go. ``before`` is what the store reported when the round began.
 
     Source: DefaultMessageStore.CleanCommitLogService#deleteExpiredFiles.
     """
@@ -188,8 +189,9 @@ def no_put_fills_the_disk(
 
 @law(
     "DEL-11",
-    "after a CleanConsumeQueueService round, all index files but the newest, and all "
-    "of a queue's consumequeue_ext files but its newest, hold a live entry",
+    "after a CleanConsumeQueueService round, each index file but the newest, and each "
+    "of a queue's consumequeue_ext files but its newest, holds an entry of a record "
+    "that has not expired",
     catalogue="I14 I20",
 )
 def expired_side_files_go(image: StoreImage, index_slots: int) -> Iterator[Violation]:
@@ -222,9 +224,9 @@ def expired_side_files_go(image: StoreImage, index_slots: int) -> Iterator[Viola
     catalogue="I19",
 )
 def a_full_disk_takes_no_put(answer: Put) -> Iterator[Violation]:
-    """Judged of puts between those two rounds: none may be appended.
+    """Asked of puts between those two rounds: none may be appended.
 
-    The room left is for the queues, so that all of the log can be dispatched.
+    The remaining room is for the queues, so that all of the log can be dispatched.
 
     Source: DefaultMessageStore.CleanCommitLogService#isSpaceToDelete.
     """

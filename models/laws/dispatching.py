@@ -1,4 +1,4 @@
-"""Laws of dispatch: in which order a record comes to what lists it."""
+"""Laws of dispatch: queues before the index, and only what replicas have."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from crashmq.models.verdict import Violation
 
 @law(
     "DSP-1",
-    "the index lists a record only once its queue does, wherever a dispatch failed",
+    "the index lists a record only after the record's ConsumeQueue does, even where a "
+    "dispatch failed",
     catalogue="I4 I11",
 )
 def queues_come_before_the_index(
     image: StoreImage, index_slots: int, newest_at_start: int
 ) -> Iterator[Violation]:
-    """Else a query by key finds a message that no consumer gets.
+    """Otherwise a query by key finds a message that no consumer gets.
 
-    Judged while the store is up. Of records up to ``newest_at_start``, a phy_offset, a
+    Asked while the store is up. For records up to ``newest_at_start``, a phy_offset, a
     crash may have taken the unit and left the index entry.
 
     Source: DefaultMessageStore#doDispatch, over its dispatcherList.
@@ -47,15 +48,16 @@ def queues_come_before_the_index(
 
 @law(
     "DSP-2",
-    "with duplication, only records that replicas have whole are dispatched",
+    "with duplicationEnable, only records that the replicas have completely are "
+    "dispatched",
     catalogue="I4 I13",
 )
 def dispatched_is_replicated(
     image: StoreImage, now: Positions, replicated: int
 ) -> Iterator[Violation]:
-    """``replicated`` is how far they told that they have the log, in this life.
+    """``replicated`` is the phy_offset the replicas have confirmed in this run.
 
-    Judged while the store is up; what any queue lists at a start counts as told.
+    Asked while the store is up; what any queue lists at a start counts as confirmed.
 
     Source: ReputMessageService#doReput, DefaultMessageStore#getConfirmOffset.
     """

@@ -1,8 +1,7 @@
-"""Laws of filtered pulls: a group gets all that it asked for, and nothing else.
+"""Laws of filtered pulls: a group gets every message that it asked for, and no other.
 
-What a message is asked is told by ``models.expressions``. A message on which an
-expression fails belongs to those that were asked for: nobody knows better, and the
-group can still drop it.
+``models.expressions`` evaluates expressions. A message on which an expression fails is
+treated as matching: the broker cannot decide, and the group can still drop it.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ EVERYTHING = frozenset({("*", "TAG")})
 
 
 def is_wanted(answer: FilteredPull, appended: Appended) -> bool:
-    """Whether a group must get a message by the expression that a pull was filtered by.
+    """Whether a group must get a message, by the expression its pull was filtered by.
 
     Raises:
         UnknownShape: no program draws such an expression.
@@ -55,14 +54,14 @@ def _where(pull: PullFiltered, answer: FilteredPull) -> str:
 
 @law(
     "FLT-1",
-    "a filtered pull returns messages of the queue that its group asked for, in order, "
-    "each byte for byte as appended, and no other",
+    "a filtered pull returns only messages that its group's expression matches, in "
+    "queue order, each byte for byte as appended",
     catalogue="I3 I15",
 )
 def returns_what_was_asked_for(
     pull: PullFiltered, answer: FilteredPull, queue: Sequence[Appended]
 ) -> Iterator[Violation]:
-    """``queue`` has every message appended to the queue, the expired ones too.
+    """``queue`` has every message appended to the queue, expired ones included.
 
     Source: ExpressionMessageFilter#isMatchedByCommitLog.
     """
@@ -93,19 +92,19 @@ def returns_what_was_asked_for(
 
 @law(
     "FLT-2",
-    "a filtered pull passes over no message that its group asked for, nor over one of "
-    "which nobody knows that",
+    "a filtered pull skips a message only if its group's expression is false for it; "
+    "one on which the expression fails is returned",
     catalogue="I3 I15",
 )
 def passes_over_nothing_asked_for(
     pull: PullFiltered, answer: FilteredPull, there: Sequence[Appended]
 ) -> Iterator[Violation]:
-    """Looks at what lies before next_begin_offset and was not returned.
+    """Looks at the messages below next_begin_offset that were not returned.
 
-    The group never gets it: the next pull begins behind it. So a bit map beside the
-    queue must never say no of a message that matches.
+    The group never gets them, since its next pull begins behind them. So a Bloom filter
+    bit map must never reject a message that matches.
 
-    ``there``: the messages of the queue that a reader must find.
+    ``there`` are the messages of the queue that a reader must find.
 
     Source: ExpressionMessageFilter#isMatchedByConsumeQueue.
     """
@@ -129,8 +128,8 @@ def _phy_offset(data: bytes) -> int:
 
 @law(
     "FLT-3",
-    "a filtered pull goes on behind all that it looked at, so that a group that "
-    "matches nothing reaches the queue's end",
+    "a filtered pull continues behind every message that it looked at, so that a "
+    "group that matches nothing reaches the queue's end",
     catalogue="I6 I16",
 )
 def goes_on_behind_what_it_saw(
@@ -140,11 +139,11 @@ def goes_on_behind_what_it_saw(
     queue_file_units: int,
     memory_from: int = 0,
 ) -> Iterator[Violation]:
-    """Compares status, count and next_begin_offset with those of a walk.
+    """Compares status, message count and next_begin_offset with those of a scan.
 
     A pull looks at 800 units or as many as were asked for, within one queue file, and
-    stops at its limits once it has a message. They are lower at a message before
-    ``memory_from``, a phy_offset: it is read from disk.
+    stops at its limits once it has a message. The limits are lower for messages below
+    ``memory_from``, a phy_offset: those are read from disk.
 
     Source: DefaultMessageStore#getMessage.
     """
@@ -193,9 +192,8 @@ def _walked(
 
 @law(
     "FLT-6",
-    "a broker that filters retries passes over a message of a group's retry topic if, "
-    "and only if, the group filters the topic it came from by an expression that says "
-    "no of it",
+    "with filterSupportRetry, a broker skips a message of a group's retry topic if "
+    "and only if the group's expression for the original topic is false for it",
     catalogue="I3 I15",
 )
 def retries_are_asked_for_their_topic(
@@ -204,13 +202,14 @@ def retries_are_asked_for_their_topic(
     there: Sequence[Appended],
     asked: Mapping[str, Set[Asked]],
 ) -> Iterator[Violation]:
-    """Judged of messages between the pull's offset and where it goes on.
+    """Checks the messages between the pull's offset and where it goes on.
 
     Args:
-        pull: of a retry topic.
-        answer: to it.
+        pull: a pull of a retry topic.
+        answer: the answer to it.
         there: the messages of the queue that a reader must find.
-        asked: by topic what the group may subscribe there; nobody knows of others.
+        asked: by topic, what the group may have subscribed there; a topic that is
+            absent is unknown.
 
     Source: ExpressionForRetryMessageFilter#isMatchedByCommitLog.
     """
@@ -231,11 +230,11 @@ def retries_are_asked_for_their_topic(
         if is_returned and True not in wanted:
             yield Violation(where, f"{told} is returned", f"not by {sorted(known)}")
         elif not is_returned and False not in wanted:
-            yield Violation(where, f"{told} is passed over", "it is returned")
+            yield Violation(where, f"{told} is skipped", "it is returned")
 
 
 def _asks_for(asked: Asked, properties: Mapping[str, str]) -> bool:
-    """Whether a retry is to be returned; tags are not asked again."""
+    """Whether a retry must be returned; tags are not checked again for retries."""
     expression, kind = asked
     outcome = matches(expression, kind, "", properties) if kind != "TAG" else "yes"
     return outcome in ("yes", "fails")
@@ -243,16 +242,17 @@ def _asks_for(asked: Asked, properties: Mapping[str, str]) -> bool:
 
 @law(
     "FLT-4",
-    "a broker that a group has told what it subscribes filters by the newest of that",
+    "a broker filters the pulls of a group by the newest subscription that the group "
+    "has sent it",
     catalogue="I12",
 )
 def filters_by_the_newest(
     pull: PullFiltered, asked: Asked | None, possible: Set[Asked]
 ) -> Iterator[Violation]:
-    """Asked of pulls of groups that have subscribed in this life of the broker.
+    """Asked of pulls by groups that have subscribed in this run of the broker.
 
-    ``asked``: an expression and its type; None if the broker had none of the group.
-    ``possible``: what counts.
+    ``asked`` is the expression and type the broker used, None if it had none for the
+    group; ``possible`` are those that may be the newest.
 
     Source: FilterDataMapByTopic#register, ConsumerGroupInfo#updateSubscription.
     """
@@ -264,13 +264,16 @@ def filters_by_the_newest(
 
 @law(
     "FLT-5",
-    "a start loads the filters of their file if that is whole, else of its backup",
+    "a start loads the consumer filters from their file or, if that is damaged, from "
+    "its backup",
     catalogue="I12 I9",
 )
 def start_loads_the_filters(
     files: Mapping[str, bytes], rows: FilterRows
 ) -> Iterator[Violation]:
-    """With neither it begins without filters; if none is whole it must not start.
+    """Without either file the broker starts without filters.
+
+    If there are files and none is intact, it must not start.
 
     Asked of every start that succeeds, also on files that were damaged.
 
@@ -285,17 +288,19 @@ def start_loads_the_filters(
 
 @law(
     "SVC-9",
-    "a round that persists the filters of consumers writes those of all groups as they "
-    "are: alive, or none where a group asks by tags now",
+    "a persist of the consumer filters writes the current expression of every group, "
+    "and no live filter for a group that now subscribes by tags",
     catalogue="I12 I19",
 )
 def filters_are_written_as_they_are(
     files: Mapping[str, bytes], now: Mapping[FilterKey, Set[Asked]]
 ) -> Iterator[Violation]:
-    """``now`` is by group and topic what may count; one of several is not judged.
+    """``now`` are the subscriptions that may be current, by group and topic.
 
-    Source: ConsumerFilterManager#persist, BrokerController
-    #initializeBrokerScheduledTasks.
+    A group with several possible ones is not judged.
+
+    Source: ConsumerFilterManager#persist,
+    BrokerController#initializeBrokerScheduledTasks.
     """
     pair = config_pair(files, FILTERS_PATH)
     if pair.is_there and pair.loaded is None:

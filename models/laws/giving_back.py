@@ -1,6 +1,6 @@
-"""Laws of messages that were given back: where each is put again, and for how long.
+"""Laws of messages that consumers send back: where each is put again, and when.
 
-That it is put again at all, and once, is CON-10.
+That it is put again at all, and exactly once, is CON-10.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ QUEUES = 1
 
 
 class GivenBack(NamedTuple):
-    """A message as its consumer had it.
+    """A message that a consumer sent back.
 
     Attributes:
-        topic: that it was put to at first.
-        tries: how often it came back before.
-        is_for_good: whoever gives it back has tried it as often as it wants to.
-        levels: one of these it has to wait before it comes again.
+        topic: its original topic.
+        tries: how often it had been sent back before.
+        is_for_good: the consumer has tried it as often as maxReconsumeTimes allows.
+        levels: the delay levels, one of which it must wait for before it comes
+            again.
     """
 
     queue: OneQueue
@@ -39,45 +40,45 @@ class GivenBack(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Whose it is, and which."""
+        """The group, client, queue and message, for a violation."""
         one = self.queue
         where = f"{one.client} of {one.group} on {one.topic}/{one.queue_id}"
         return f"{where}, {self.unique_key}"
 
     @property
     def retry_topic(self) -> str:
-        """Where it is tried again."""
+        """The group's retry topic."""
         return f"%RETRY%{self.queue.group}"
 
     @property
     def dead_letters(self) -> str:
-        """Where it lies once it is not."""
+        """The group's dead-letter topic."""
         return f"%DLQ%{self.queue.group}"
 
 
 def _waits(copy: MessageToPut) -> bool:
-    """Whether it waits first."""
+    """Whether the copy is put to the topic of delayed messages first."""
     return copy.topic == SCHEDULE_TOPIC
 
 
 def _of_its_group(
     given: GivenBack, copies: Sequence[MessageToPut]
 ) -> list[MessageToPut]:
-    """Those that its group gets: others have another law."""
+    """The copies in the group's own topics; copies elsewhere are CON-10's business."""
     topics = (given.retry_topic, given.dead_letters)
     return [copy for copy in copies if copy.destination[0] in topics]
 
 
 @law(
     "RTY-1",
-    "a message that was given back is put to a queue that its topic of retries, or of "
-    "dead letters, has",
+    "a message that was sent back is stored in a queue that exists in its group's "
+    "retry or dead-letter topic",
     catalogue="I12",
 )
 def given_back_where_somebody_looks(
     given: GivenBack, copies: Sequence[MessageToPut]
 ) -> Iterator[Violation]:
-    """In any other queue nobody of the group ever finds it.
+    """No consumer of the group would ever find it in any other queue.
 
     Source: AbstractSendMessageProcessor#consumerSendMsgBack, its newTopic's queues.
     """
@@ -90,34 +91,34 @@ def given_back_where_somebody_looks(
 
 @law(
     "RTY-2",
-    "a message that was given back names the topic that it was put to at first, "
-    "however often it came back",
+    "a message that was sent back keeps the name of its original topic, however often "
+    "it is sent back",
     catalogue="I3",
 )
 def given_back_as_of_its_topic(
     given: GivenBack, copies: Sequence[MessageToPut]
 ) -> Iterator[Violation]:
-    """Listeners are told that topic: they know no other.
+    """Listeners are shown that topic: they know no other.
 
     Source: consumerSendMsgBack, its RETRY_TOPIC; #resetRetryAndNamespace.
     """
     for copy in _of_its_group(given, copies):
         told = copy.properties.get("RETRY_TOPIC", "")
         if told != given.topic:
-            seen = f"it is said to be of {told or 'no topic'}"
+            seen = f"its RETRY_TOPIC is {told or 'missing'}"
             yield Violation(given.name, seen, given.topic)
 
 
 @law(
     "RTY-3",
-    "a message that was given back waits one level longer each time, and is a dead "
-    "letter once it was tried as often as its consumer wants",
+    "a message that was sent back waits one delay level longer each time, and goes to "
+    "the dead-letter topic after its consumer's maxReconsumeTimes",
     catalogue="I12 I13",
 )
 def given_back_for_its_tries(
     given: GivenBack, copies: Sequence[MessageToPut]
 ) -> Iterator[Violation]:
-    """One that was given up by a sweep waits the first level again.
+    """A message that timed out in its listener waits for the first level again.
 
     Source: AbstractSendMessageProcessor#consumerSendMsgBack, #cleanExpiredMsg.
     """
@@ -140,15 +141,17 @@ TRIED_AGAIN_MS = 5_000
 
 @law(
     "RTY-4",
-    "a message that its consumer failed, and could not give back, is given to it again "
-    "with one try more, if it does not consume in order no sooner than after five "
-    "seconds",
+    "a message that failed and could not be sent back is given to the same consumer "
+    "again with one more reconsume time and, unless the consumer is orderly, not "
+    "before 5 s have passed",
     catalogue="I12 I13",
 )
 def tried_again_in_its_time(
     given: Consumed, failed: Failed, at_ms: int, *, is_orderly: bool
 ) -> Iterator[Violation]:
-    """``failed`` is how it was tried last, by the same consumer.
+    """``failed`` is the last failed attempt of the same consumer.
+
+    A wait ends where the clock was set back behind its beginning.
 
     Source: ConsumeMessageConcurrentlyService#processConsumeResult, its msgBackFailed;
     ConsumeMessageOrderlyService#checkReconsumeTimes.
@@ -157,9 +160,9 @@ def tried_again_in_its_time(
     told = f"{one.client} of {one.group} on {one.topic}/{one.queue_id}"
     where = f"{told}, message {given.queue_offset}"
     if given.tries != failed.tries + 1:
-        seen = f"its listener is told of {given.tries} tries"
+        seen = f"it has reconsumeTimes {given.tries}"
         yield Violation(where, seen, f"{failed.tries + 1}")
     waited = at_ms - failed.at_ms
-    if not is_orderly and waited < TRIED_AGAIN_MS:
+    if not is_orderly and 0 <= waited < TRIED_AGAIN_MS:
         seen = f"it is given again after {waited} ms"
         yield Violation(where, seen, f"{TRIED_AGAIN_MS} ms at least")

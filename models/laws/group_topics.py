@@ -1,4 +1,4 @@
-"""Laws of what a broker writes of groups, and of the topics that it makes for them."""
+"""Laws of what a broker writes about groups and the topics it creates for them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from crashmq.models.verdict import Violation
 
 @law(
     "TOP-1",
-    "a broker has written a group and its topics before it answers that a message was "
-    "put there",
+    "before a broker confirms a message sent back, the group and the topic it went to "
+    "are in the broker's config files",
     catalogue="I12 I8",
 )
 def a_topic_is_written_before_it_is_used(
@@ -22,7 +22,7 @@ def a_topic_is_written_before_it_is_used(
 ) -> Iterator[Violation]:
     """``topics`` are those to which messages of the group were put.
 
-    A start that does not find the topic gives its messages to nobody.
+    After a start that does not know the topic, no consumer gets its messages.
 
     Source: TopicConfigManager#createTopicInSendMessageBackMethod,
     SubscriptionGroupManager#findSubscriptionGroupConfig.
@@ -38,13 +38,13 @@ def a_topic_is_written_before_it_is_used(
 
 @law(
     "TOP-2",
-    "the version of a broker's topics counts changes of them, and nothing else",
+    "the data version of a broker's topic table changes only if the topics change",
     catalogue="I12",
 )
 def the_version_counts_changes(
     now: TopicsWritten, before: TopicsWritten
 ) -> Iterator[Violation]:
-    """Brokers and name servers compare it, and take over what is newer.
+    """Brokers and name servers compare it, and take over the newer table.
 
     Source: DataVersion, TopicConfigManager#updateTopicConfig.
     """
@@ -55,17 +55,17 @@ def the_version_counts_changes(
 
 @law(
     "GRP-1",
-    "a broker keeps the configuration of a group that it was told last and has "
-    "answered, be the group new or known; its file says so, and so the next start",
+    "a group's configuration is the last one that the broker confirmed: in memory, in "
+    "its file, and after the next start",
     catalogue="I12 I8",
 )
 def a_group_is_as_it_was_configured(
     rows: Mapping[str, Any], possible: Mapping[str, frozenset[GroupConfig]]
 ) -> Iterator[Violation]:
-    """``possible`` has several where nobody knows which one came last.
+    """``possible`` has several configurations if it is unknown which one came last.
 
     Source: SubscriptionGroupManager#updateSubscriptionGroupConfig, which writes before
-    it is answered; #deleteSubscriptionGroupConfig.
+    it answers; #deleteSubscriptionGroupConfig.
     """
     for group, told in sorted(possible.items()):
         found = config_in(rows, group)

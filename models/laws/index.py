@@ -1,4 +1,4 @@
-"""Laws of the index: it lists the log's keys, each once, and links them correctly."""
+"""Laws of the index: each key of the log is listed once and linked correctly."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def index_of(judged: Judged) -> IndexImage:
     catalogue="I11",
 )
 def headers_are_recounts(judged: Judged) -> Iterator[Violation]:
-    """Counts the entries again; times are those of records that the log still has.
+    """Counts the entries again; times are compared with records that still exist.
 
-    Judged at rest.
+    Checked at rest.
 
     Source: IndexHeader.
     """
@@ -70,9 +70,9 @@ def entries_are_the_keys_of_the_log(judged: Judged) -> Iterator[Violation]:
 
     RocketMQ lists its last record again after a crash and lacks entries it threw away,
     so in its stores an entry need only be a key of its record, or its tags, which
-    RocketMQ indexes since 5.4.0. After a crash only entries with a right one after them
-    in their sector are judged. Where a mark says that others wrote, as RocketMQ 5.4.0
-    does, a record's tags may follow its keys.
+    RocketMQ indexes since 5.4.0. After a crash only entries with a correct later entry
+    in their sector are checked. Where a mark says that another program wrote, as
+    RocketMQ 5.4.0 does, a record's tags may follow its keys.
 
     Source: IndexService#buildIndex, IndexFile#putKey.
     """
@@ -111,7 +111,7 @@ def chains_lead_back(judged: Judged) -> Iterator[Violation]:
     """Compares slots and links with those of an index that is built again.
 
     So every link is lower than its entry's number, and every chain ends. After a crash
-    only entries with a right one after them in their sector are judged.
+    only entries with a correct later entry in their sector are checked.
 
     Source: IndexFile#putKey.
     """
@@ -133,10 +133,10 @@ def chains_lead_back(judged: Judged) -> Iterator[Violation]:
     catalogue="I4 I11",
 )
 def every_key_is_listed(judged: Judged) -> Iterator[Violation]:
-    """Compares how many entries there are with how many keys were dispatched.
+    """Compares the number of entries with the number of dispatched keys.
 
-    Whether the entries are right is left to IX-4. Judged at rest, where the store keeps
-    an index and it is known how far dispatch has come.
+    Whether the entries are correct is left to IX-4. Checked at rest, on stores that
+    keep an index, where the dispatch progress is known.
 
     Source: DefaultMessageStore.CommitLogDispatcherBuildIndex#dispatch.
     """
@@ -158,7 +158,7 @@ def every_key_is_listed(judged: Judged) -> Iterator[Violation]:
     catalogue="I18",
 )
 def index_files_fit_together(judged: Judged) -> Iterator[Violation]:
-    """Checks names and lengths, and at rest how full each file is.
+    """Checks names and lengths and, at rest, how full each file is.
 
     After a crash a file may be empty, since its creation was cut short, or not full.
 
@@ -195,9 +195,9 @@ def index_files_fit_together(judged: Judged) -> Iterator[Violation]:
     catalogue="I8 I11",
 )
 def ended_files_are_whole(judged: Judged) -> Iterator[Violation]:
-    """Judged after a crash too: index_msg_timestamp is set after the file is durable.
+    """Checked after a crash too: index_msg_timestamp is set once the file is durable.
 
-    Of later files a crash may have torn anything.
+    A crash may have torn anything in later files.
 
     Source: StoreCheckpoint#setIndexMsgTimestamp, IndexService#flush.
     """
@@ -228,10 +228,10 @@ def ended_files_are_whole(judged: Judged) -> Iterator[Violation]:
     catalogue="I19 I20",
 )
 def full_files_alone_are_left(judged: Judged) -> Iterator[Violation]:
-    """A file that is left early is never filled again.
+    """A file that is abandoned early is never filled again.
 
-    Judged where no crash came but the disk failed. Where it did not, IX-7 says the
-    same; what a crash left, the next start mends.
+    Asked where no crash came but the disk failed. Without a failure IX-7 says the same;
+    what a crash left, the next start repairs.
 
     Source: IndexService#getAndCreateLastIndexFile.
     """
@@ -245,7 +245,7 @@ def full_files_alone_are_left(judged: Judged) -> Iterator[Violation]:
 
 
 def _size_told(index: IndexImage, lengths: list[int]) -> int:
-    """The size that most lengths agree on; of two, the one that fits the first file."""
+    """The size that most lengths agree on; in a tie, the one of the first file."""
     if len(lengths) == 2 and len({*lengths}) == 2:
         first = index.files[0][1]
         if first.slot_num and first.entry_at(first.header.index_count) in lengths:
@@ -307,7 +307,7 @@ def _wrong_header(path: str, file: IndexFileImage) -> Iterator[Violation]:
 
 
 def _says_nothing(judged: Judged) -> Iterator[Violation]:
-    """Index files without a readable entry: a file is only created for a key."""
+    """Index files without a readable entry: a file is created only for a key."""
     files = index_of(judged).files
     for path, file in files:
         if file.is_untold:
@@ -369,9 +369,9 @@ def _wrong_links(path: str, file: IndexFileImage) -> Iterator[Violation]:
 
 
 def _asked_of(judged: Judged, live: Sequence[Placed]) -> Sequence[LogKey]:
-    """The log's keys, and behind a record's keys its tags, where the index has them.
+    """The log's keys and, where the index has them, each record's tags after its keys.
 
-    It has tags only where others wrote, who may have begun it with tags.
+    Only an index that another program wrote to has tags.
     """
     asked, mark = judged.image.log_keys, judged.image.checkpoint.mark
     says_others = mark is not None and mark.others_until > 0
@@ -388,7 +388,7 @@ def _asked_of(judged: Judged, live: Sequence[Placed]) -> Sequence[LogKey]:
 
 
 def _entries_of_no_key(judged: Judged) -> Iterator[Violation]:
-    """Entries that no record asks for, or that precede an older record's.
+    """Entries that belong to no record, or that precede an older record's.
 
     Entries past the log's end can be left over from a cut, but only after all others,
     and in a file that ended before ``index_msg_timestamp``: a start drops later ones.
@@ -442,7 +442,7 @@ def _key_there(judged: Judged, entry: IndexEntry) -> str:
 def _seconds_of(
     file: IndexFileImage, record: Record, record_at: Mapping[int, Record]
 ) -> int:
-    """The entry's seconds, by the first entry's record: the header may be damaged."""
+    """The entry's seconds since the first entry's record: the header may be damaged."""
     first = record_at.get(file.entries[0].phy_offset)
     begin = file.header.begin_timestamp if first is None else first.store_timestamp
     return min(max(0, record.store_timestamp - begin) // 1000, SECONDS_MAX)

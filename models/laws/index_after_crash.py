@@ -1,7 +1,7 @@
-"""Entries of the index that no crash can have made wrong.
+"""Index entries that no crash can have made wrong.
 
-Entries are appended one after the other, so a sector with a right entry holds every
-earlier one of its own as it was written. Slots and headers are written in place, so
+Entries are appended one after the other, so a sector with a correct entry holds every
+earlier entry of its own as it was written. Slots and headers are written in place, so
 nothing follows for them.
 """
 
@@ -18,11 +18,13 @@ _AGREED_MIN = 0.5
 
 
 class Settled(NamedTuple):
-    """An entry with a right one after it in its sector.
+    """An index entry with a correct later entry in its sector.
 
-    ``is_right``: it is a key of the log, and of no later record than the one after it.
-    ``newest`` is the number of the last right entry before it in its slot; -1 if the
-    number of slots is unknown.
+    Attributes:
+        is_right: it is a key of the log, and of no later record than the entry
+            after it.
+        newest: the number of the last correct entry before it in its slot; -1 if
+            the number of slots is unknown.
     """
 
     path: str
@@ -44,7 +46,7 @@ class Settled(NamedTuple):
 
 
 def settled_entries(judged: Judged) -> Iterator[Settled]:
-    """The settled entries of each file, the last first; expired ones are left out."""
+    """The settled entries of each file, the last first, without expired ones."""
     image = judged.image
     if not judged.whole_sectors or was_cut_here(image):
         return
@@ -77,7 +79,7 @@ def _of(entry: IndexEntry) -> tuple[int, int]:
 def _newest_before(
     file: IndexFileImage, right: Collection[tuple[int, int]]
 ) -> list[int]:
-    """For each entry, the number of the last right one before it in its slot, or 0."""
+    """For each entry, the number of the correct one before it in its slot, or 0."""
     newest: dict[int, int] = {}
     found = []
     linked = agreed = 0

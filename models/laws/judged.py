@@ -1,8 +1,8 @@
-"""The input of a law of the files: an image, and what is known about its origin.
+"""The input of the laws of files: an image, and what is known about its origin.
 
 A store at rest or running well must keep every law. An image found after a crash,
 before recovery, must only keep what no crash may break: above the durable mark its log
-may end in torn bytes, and its queues may lack units or have too many.
+may end in torn bytes, and its queues may have too few units or too many.
 """
 
 from __future__ import annotations
@@ -11,30 +11,34 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from crashmq.models.files.store_image import StoreImage
+from crashmq.models.quickly_made import quickly_made
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """An image under judgement.
+    """An image to be judged, with what is known about its origin.
 
     Attributes:
         image: the store's files.
-        reput_from_offset: how far dispatch has come; None if unknown.
+        reput_from_offset: the dispatch progress, a phy_offset; None if unknown.
         clean: the store is at rest or runs well; false: found after a crash.
         monotonic_clock: the store's clock was never set back.
-        stale_allowed: bytes past the log's and the queues' ends may be left over from
-            an earlier cut, as RocketMQ leaves them. Then they are a breach only if
+        stale_allowed: bytes past the ends of log and queues may be left over from
+            an earlier cut, as RocketMQ leaves them. They are a breach only if
             something else shows that the log went on.
-        index_slots: slots of each index file; 0: find it out from the files.
+        index_slots: slots of each index file; 0: derive it from the files.
         keeps_index: the store indexes keys, so all that was dispatched is listed.
         whole_sectors: a crash left each sector as it was or as it was written, and
-            files in the order they were created; then some damage is proven.
-        ext_size: of each consumequeue_ext file, if the extension is on; 0: unknown.
+            files in the order they were created; then some damage can be proven.
+        ext_size: size of each consumequeue_ext file in bytes, if the extension is
+            on; 0: unknown.
         bit_map_of: a record's bit map by phy_offset and size; None if unknown.
-        takes_odd_properties: RocketMQ may have put some of the records, whoever wrote
-            the files since.
-        entry_may_wait: the disk was full or failed, perhaps, as a unit was appended, so
-            that its entry in consumequeue_ext waits until dispatch tries again.
+        takes_odd_properties: RocketMQ may have put some of the records, whoever
+            wrote the files since.
+        entry_may_wait: the disk may have been full or failed while a unit was
+            appended, so that its consumequeue_ext entry waits until dispatch tries
+            again.
     """
 
     image: StoreImage

@@ -1,4 +1,7 @@
-"""Laws of pulls through a broker: each is answered once, in time, and for a reason."""
+"""Laws of pulls through a broker: each is answered once, in time, and for a reason.
+
+A pull that finds no message can be held by the broker until one arrives (long polling).
+"""
 
 from __future__ import annotations
 
@@ -28,41 +31,47 @@ def _from(pull: PullThroughBroker) -> str:
 
 @law(
     "LP-1",
-    "a pull is answered once: at once or, if it was held, later; never after a crash",
+    "a pull is answered exactly once, at once or after it was held, and never after "
+    "the broker crashed",
     catalogue="I12",
 )
 def answered_once(
     pull: PullThroughBroker, answer: BrokerPulled, *, is_open: bool
 ) -> Iterator[Violation]:
-    """``is_open``: it was asked in this life of the broker, and not answered since.
+    """``is_open``: it was sent in this run of the broker, and is not answered yet.
 
     Source: PullRequestHoldService#notifyMessageArriving.
     """
     if not is_open:
         seen = f"it is answered {answer.code}"
-        yield Violation(_from(pull), seen, "nothing: nobody waits for it any more")
+        yield Violation(
+            _from(pull), seen, "no answer: it has had one, or the broker crashed"
+        )
 
 
 @law(
     "LP-2",
-    "a broker that stops has answered every pull that it held",
+    "a broker that has shut down has answered every pull that it held",
     catalogue="I12",
 )
 def a_stop_answers_all(left: Sequence[OpenPull]) -> Iterator[Violation]:
-    """``left`` are the pulls without an answer. Differs: RocketMQ answers none."""
+    """``left`` are the pulls without an answer.
+
+    Differs: RocketMQ answers none of them.
+    """
     for pull in left:
         yield Violation(_from(pull.op), "it is left without an answer", "an answer")
 
 
 @law(
     "LP-3",
-    "no held pull sleeps past a message that it asks for and could read",
+    "no pull is still held although a message that it asks for can be read",
     catalogue="I12",
 )
 def no_wakeup_is_lost(
     pull: PullThroughBroker, behind: Sequence[Appended]
 ) -> Iterator[Violation]:
-    """Judged after each step; ``behind`` can be read at its offset, or later.
+    """Asked after each step; ``behind`` is a message at or past the pull's offset.
 
     Source: NotifyMessageArrivingListener#arriving.
     """
@@ -70,13 +79,14 @@ def no_wakeup_is_lost(
     for message in behind:
         if not wanted or message.message.tags in wanted:
             expected = f"an answer, with the message at {message.queue_offset}"
-            yield Violation(_from(pull), "it is held still", expected)
+            yield Violation(_from(pull), "it is still held", expected)
             return
 
 
 @law(
     "LP-4",
-    "a held pull is answered for nothing only once its time is up, or the broker stops",
+    "a held pull is answered without a message only after its timeout, or when the "
+    "broker shuts down",
     catalogue="I12",
 )
 def woken_for_a_reason(
@@ -87,13 +97,13 @@ def woken_for_a_reason(
     is_stopping: bool,
     may_fail: bool,
 ) -> Iterator[Violation]:
-    """Who is woken before the message can be read finds nothing, and asks again.
+    """A pull that is woken before its message can be read finds nothing and asks again.
 
     Args:
         pull: what was asked.
-        answer: the broker's.
+        answer: the broker's answer.
         held_ms: how long it was held at most.
-        is_stopping: a stop has begun.
+        is_stopping: a shutdown has begun.
         may_fail: the disk fails, or something cannot be read.
 
     Source: PullRequestHoldService#notifyMessageArriving.
@@ -108,52 +118,52 @@ def woken_for_a_reason(
 
 @law(
     "LP-5",
-    "a look at held pulls answers each whose queue goes on behind its offset, and each "
-    "whose time is up",
+    "a check of the held pulls answers each pull whose queue has grown past its "
+    "offset or whose timeout is over",
     catalogue="I12",
 )
 def a_look_answers_all_that_is_due(
     held: Sequence[tuple[OpenPull, VisibleQueue]], now_ms: int
 ) -> Iterator[Violation]:
-    """Judged after such a look; ``held`` are those that are held still.
+    """Asked after a check; ``held`` are the pulls that are still held.
 
     Source: PullRequestHoldService#checkHoldRequest.
     """
     for pull, queue in held:
         since_ms = pull.held_ms if pull.held_ms is not None else now_ms
         if queue.max_offset > pull.op.queue_offset:
-            expected = f"an answer: its queue goes on up to {queue.max_offset}"
-            yield Violation(_from(pull.op), "it is held still", expected)
+            expected = f"an answer: its queue ends at {queue.max_offset}"
+            yield Violation(_from(pull.op), "it is still held", expected)
         elif now_ms - since_ms >= SUSPEND_MS:
-            seen = f"it is held since {now_ms - since_ms} ms"
+            seen = f"it has been held for {now_ms - since_ms} ms"
             yield Violation(_from(pull.op), seen, f"an answer after {SUSPEND_MS} ms")
 
 
 @law(
     "LP-6",
-    "a pull commits the offset that it tells when it first comes, unless it meets a "
-    "reset, and nothing when it is woken",
+    "a pull commits the offset that it carries when it arrives, unless a reset is "
+    "pending, and commits nothing when it is woken",
     catalogue="I12",
 )
 def a_pull_commits_once(
     key: OffsetKey, kept: int, possible: Set[int], told: int | None
 ) -> Iterator[Violation]:
-    """``kept`` is the group's offset behind the pull, one of ``possible`` is right.
+    """``kept`` is the group's offset after the pull; it must be one of ``possible``.
 
     Source: PullMessageProcessor#tryCommitOffset.
     """
     if kept not in possible:
         group, topic, queue_id = key
-        how = "a woken pull" if told is None else f"a pull that tells {told}"
+        how = "a woken pull" if told is None else f"a pull that carries {told}"
         expected = " or ".join([str(one) for one in sorted(possible)])
         where = f"{group} on {topic}/{queue_id}"
-        yield Violation(where, f"offset {kept} behind {how}", expected)
+        yield Violation(where, f"offset {kept} after {how}", expected)
 
 
 @law(
     "LP-7",
-    "a pull by itself is answered by the code of what its queue has at its offset; "
-    "where that is nothing it is held, if it asks for that",
+    "a pull that runs alone gets the code that fits its offset in its queue; if no "
+    "message is there yet, it is held if it allows that",
     catalogue="I12 I16",
 )
 def answered_by_its_code(
@@ -162,7 +172,9 @@ def answered_by_its_code(
     queue: VisibleQueue,
     reset_to: int | None,
 ) -> Iterator[Violation]:
-    """``answer`` None: the pull is held. A pending reset comes before everything.
+    """``answer`` None: the pull is held.
+
+    A pending reset takes precedence over all else.
 
     Source: PullMessageProcessor#composeResponseHeader.
     """
@@ -182,8 +194,8 @@ def answered_by_its_code(
 
 @law(
     "LP-9",
-    "a pull is refused for its topic or its queue only if there is none of them: a "
-    "topic is from its first message on, until it is deleted",
+    "a pull is refused for its topic or queue if and only if that does not exist; a "
+    "topic exists from its first message until it is deleted",
     catalogue="I16",
 )
 def refused_for_its_topic(
@@ -194,14 +206,14 @@ def refused_for_its_topic(
     must_know: bool,
     may_know: bool,
 ) -> Iterator[Violation]:
-    """Compares a refusal with the topics that the broker must know, and may know.
+    """Compares a refusal with the topics that the broker must, and may, know.
 
     Args:
         pull: what was asked.
-        code: of its answer; None: it is held.
-        queue_nums: how many queues its topic has; None: that is not known.
-        must_know: somebody has put a message there, and nobody deleted it.
-        may_know: somebody has tried to.
+        code: the answer's code; None: the pull is held.
+        queue_nums: number of queues of its topic; None: unknown.
+        must_know: a message was put there, and the topic was not deleted since.
+        may_know: a put there was at least attempted.
 
     Source: PullMessageProcessor#processRequest, its checks of the topic.
     """
@@ -211,7 +223,7 @@ def refused_for_its_topic(
         if must_know:
             yield Violation(where, seen, "an answer: the topic has had a message")
     elif not may_know:
-        yield Violation(where, seen, "TOPIC_NOT_EXIST: nobody has put a message there")
+        yield Violation(where, seen, "TOPIC_NOT_EXIST: no message was ever put there")
     elif code == "INVALID_PARAMETER":
         if is_queue and queue_nums is not None:
             yield Violation(where, seen, f"an answer: it has {queue_nums} queues")
@@ -222,7 +234,7 @@ def refused_for_its_topic(
 def _expected(
     pull: PullThroughBroker, queue: VisibleQueue, reset_to: int | None
 ) -> tuple[tuple[BrokerCode, ...], int | None]:
-    """The codes that may answer a pull, and where it is to go on, if one can tell."""
+    """The codes that may answer a pull, and its next_begin_offset; None: any."""
     offset, low, high = pull.queue_offset, queue.min_offset, queue.max_offset
     if reset_to is not None:
         return ("PULL_OFFSET_MOVED",), reset_to
@@ -239,17 +251,17 @@ def _expected(
 
 @law(
     "LP-8",
-    "a pull goes on at or after its offset and at most at its queue's end, behind all "
-    "that it returns; where nothing matches, at most 800 entries further",
+    "a pull's next_begin_offset lies between its offset and its queue's end, past all "
+    "that it returns and, if nothing matches, at most 800 entries ahead",
     catalogue="I16",
 )
 def a_pull_makes_progress(
     pull: PullThroughBroker, answer: BrokerPulled, end: int
 ) -> Iterator[Violation]:
-    """Judged by what the answer says of itself, so also amid other ops.
+    """Uses only what the answer itself reports, so it can be asked amid other ops.
 
-    ``end`` is where the queue ended once it was given; a read may see more than the
-    bounds that it tells.
+    ``end`` is where the queue ended when the answer was given; a read may see more than
+    the bounds that it reports.
 
     Source: DefaultMessageStore#getMessage, its nextBeginOffset.
     """

@@ -1,4 +1,8 @@
-"""Laws of the offsets that a running store reports, and of what they promise."""
+"""Laws of the offsets that a running store reports, and of what they promise.
+
+The offsets are phy_offsets of the CommitLog: max, committed, flushed, confirm and
+reput.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +52,8 @@ def marks_lie_in_the_log(now: Positions) -> Iterator[Violation]:
 def acknowledged_is_flushed(answer: Put, now: Positions) -> Iterator[Violation]:
     """Compares flushed_where, when the put was answered, with the end of its record.
 
-    Judged of puts with waitStoreMsgOK; if flushed_where was not read at that moment,
-    that of ``now`` is compared, which is no lower.
+    If flushed_where was not read at that moment, that of ``now`` is compared, which is
+    no lower.
 
     Source: CommitLog.GroupCommitService.
     """
@@ -69,7 +73,9 @@ def acknowledged_is_flushed(answer: Put, now: Positions) -> Iterator[Violation]:
     catalogue="I13",
 )
 def dispatched_is_flushed(mode: FlushMode, now: Positions) -> Iterator[Violation]:
-    """Else a consumer commits past a message that is lost, whose offset is given again.
+    """Otherwise a power loss can take a message that a consumer has committed.
+
+    Its offset is then given to another message, which the consumer never gets.
 
     Source: ReputMessageService#doReput, CommitLog#getConfirmOffset.
     """
@@ -109,7 +115,7 @@ def round_flushes_what_is_enough(
 ) -> Iterator[Violation]:
     """Compares flushed_where after the round with the end of what had to be flushed.
 
-    That lies in the file in which flushed_where lay before. Fewer dirty pages may wait;
+    Only the file in which flushed_where lay before counts. Fewer dirty pages may wait;
     of a full file any byte is enough.
 
     Source: DefaultMappedFile#isAbleToFlush,
@@ -159,11 +165,10 @@ def flushed_is_on_the_medium(
     catalogue="I1 I7",
 )
 def what_waited_is_flushed(flushed_where: int, until: int) -> Iterator[Violation]:
-    """``until`` is the end of the committed bytes that have waited so long.
+    """``until`` is the end of the committed bytes that have waited that long.
 
-    It lies in the file in which flushed_where lay when they began to wait: one round
-    flushes one file. Whatever rounds came since, one of them was due to flush every
-    byte.
+    It lies in the file in which flushed_where lay when they began to wait, since one
+    round flushes one file. Of all rounds since then, one was due to flush every byte.
 
     Source: MessageStoreConfig#flushCommitLogThoroughInterval (FlushRealTimeService).
     """
@@ -179,7 +184,7 @@ def what_waited_is_flushed(flushed_where: int, until: int) -> Iterator[Violation
     catalogue="I1 I7",
 )
 def what_waited_is_committed(committed_where: int, until: int) -> Iterator[Violation]:
-    """``until`` is the end of the appended bytes that have waited so long, in any file.
+    """``until`` is the end of the appended bytes, in any file, that waited that long.
 
     Source: MessageStoreConfig#commitCommitLogThoroughInterval (CommitRealTimeService).
     """
@@ -225,12 +230,12 @@ def dispatched_is_confirmed(mode: FlushMode, now: Positions) -> Iterator[Violati
 
 @law(
     "FL-13",
-    "confirm_offset reaches flushed_where (SYNC_FLUSH) or committed_where "
-    "(ASYNC_FLUSH), so that what is stored can be dispatched and served",
+    "confirm_offset is not behind flushed_where (SYNC_FLUSH) or committed_where "
+    "(ASYNC_FLUSH), so that stored messages can be dispatched and pulled",
     catalogue="I13 I19",
 )
 def what_is_stored_is_confirmed(mode: FlushMode, now: Positions) -> Iterator[Violation]:
-    """Compares the two, after every step of a store that waits for no replicas.
+    """Asked after every step of a store that waits for no replicas.
 
     Source: CommitLog#getConfirmOffset.
     """

@@ -1,6 +1,6 @@
-"""Laws of the medium: what a running store has reported must survive a power loss.
+"""Laws of the medium: what a running store reports as safe must survive a power loss.
 
-They look at what the medium holds, without a power loss: ``unsynced`` is what
+They look at what the medium holds, without a power loss. ``unsynced`` is what
 ``Subject.unsynced_from`` returns: each file that a power loss could change or take,
 with the first byte that it could change; -1 for a removed file that could come back.
 """
@@ -39,10 +39,10 @@ def start_leaves_nothing_to_lose(
 ) -> Iterator[Violation]:
     """Compares ``unsynced`` with the files before and after a start that ran alone.
 
-    Dispatch can make queue and index files again, but a queue file with room for more
+    Dispatch can rebuild queue and index files, but a queue file with room for more
     units must be synced all the same. After an orderly shutdown nothing may be
-    unsynced. Not judged: the abort file; CommitLog files of a damaged log, where a
-    BLANK may close one, which is flushed later.
+    unsynced. Not checked: the abort file, and CommitLog files of a damaged log, where a
+    BLANK that closes one is flushed later.
 
     Args:
         unsynced: as ``Subject.unsynced_from``.
@@ -73,7 +73,7 @@ def what_the_checkpoint_tells_of_is_on_the_medium(
 ) -> Iterator[Violation]:
     """Compares ``unsynced`` with what the checkpoint says after its round.
 
-    Entries in consumequeue_ext that such units point to are judged as well.
+    consumequeue_ext entries that such units point to are checked as well.
 
     Source: StoreCheckpoint#setIndexMsgTimestamp, IndexService#flush.
     """
@@ -111,7 +111,7 @@ def what_the_checkpoint_tells_of_is_on_the_medium(
 def waiting_units_are_on_the_medium(
     unsynced: Mapping[str, int], image: StoreImage, until: int
 ) -> Iterator[Violation]:
-    """Judges units of records below ``until``, which were dispatched that long ago.
+    """Checks units of records below ``until``, which were dispatched that long ago.
 
     Source: FlushConsumeQueueService, flushConsumeQueueThoroughInterval.
     """
@@ -124,8 +124,8 @@ def waiting_units_are_on_the_medium(
 
 @law(
     "DUR-1",
-    "a new log or queue file is created only once the name of the one before it is "
-    "durable",
+    "a new CommitLog or ConsumeQueue file is created only after the directory entry "
+    "of the one before it is synced",
     catalogue="I7 I18",
 )
 def names_are_durable_in_order(
@@ -147,8 +147,8 @@ def names_are_durable_in_order(
 
 @law(
     "DUR-2",
-    "a CommitLog, ConsumeQueue or consumequeue_ext file is used only after all of it "
-    "has been filled with zeros and synced",
+    "a CommitLog, ConsumeQueue or consumequeue_ext file is used only after it has "
+    "been completely filled with zeros and synced",
     catalogue="I2 I7",
 )
 def room_is_durable(half_made: HalfMade) -> Iterator[Violation]:

@@ -1,4 +1,4 @@
-"""Laws of the members of groups: whom a broker names to those who share its queues."""
+"""Laws of group membership: which consumers a broker lists for a rebalance."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ SILENT_MS = 120_000
 
 
 def _named(members: Sequence[str]) -> str:
-    return f"the broker names {', '.join(members) or 'nobody'}"
+    return f"the broker lists {', '.join(members) or 'no member'}"
 
 
 @law(
     "MBR-1",
-    "a broker names every member of a group that it has heard of within two minutes",
+    "a broker lists every member of a group whose last heartbeat is less than two "
+    "minutes old",
     catalogue="I12",
 )
 def who_is_heard_of_is_a_member(
     group: str, members: Sequence[str], silent_ms: Mapping[str, int]
 ) -> Iterator[Violation]:
-    """Whoever is not named gives up all its queues, and nobody has two of them.
+    """A consumer that is not listed gives up all its queues.
 
     Source: ConsumerManager#registerConsumer, #scanNotActiveChannel.
     """
@@ -35,13 +36,14 @@ def who_is_heard_of_is_a_member(
 
 @law(
     "MBR-2",
-    "a broker names nobody who has left a group, or whose connection was closed",
+    "a broker does not list a member that has left the group or whose connection was "
+    "closed",
     catalogue="I12",
 )
 def who_has_left_is_no_member(
     group: str, members: Sequence[str], left: Sequence[str]
 ) -> Iterator[Violation]:
-    """The queues of such a one would be nobody's until it counts as silent.
+    """The queues assigned to it would have no consumer until it counts as inactive.
 
     Source: ConsumerManager#unregisterConsumer, #doChannelCloseEvent.
     """
@@ -52,14 +54,14 @@ def who_has_left_is_no_member(
 
 @law(
     "MBR-3",
-    "a broker that has looked for silent members names none of whom it had not heard "
-    "for more than two minutes, until it hears of them",
+    "after a scan for inactive clients, a broker lists no member whose last heartbeat "
+    "is more than two minutes old",
     catalogue="I12 I19",
 )
 def who_is_silent_is_no_member(
     group: str, members: Sequence[str], expired: Sequence[str]
 ) -> Iterator[Violation]:
-    """The queues of such a one would be nobody's for ever.
+    """The queues assigned to it would never have a consumer again.
 
     Source: ConsumerManager#scanNotActiveChannel, ClientHousekeepingService.
     """

@@ -1,4 +1,4 @@
-"""Laws of queue offsets: each is given once, without gaps."""
+"""Laws of queue offsets: each is given to one message, without gaps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from crashmq.models.verdict import Violation
 def queue_offsets_rise_by_one(judged: Judged) -> Iterator[Violation]:
     """Compares neighbours among records of type none or commit, oldest first.
 
-    Judged after a crash too: the log is what was appended, cut at a record.
+    Checked after a crash too: the log is what was appended, cut at a record.
 
     Source: QueueOffsetOperator#increaseQueueOffset.
     """

@@ -1,4 +1,4 @@
-"""Laws of progress: what a group has committed is answered, kept, and never less."""
+"""Laws of consumer offsets: what a group commits is answered and kept."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _one_of(offsets: Set[int]) -> str:
 def _of_each(
     rows: OffsetRows, possible: Mapping[OffsetKey, Set[int]]
 ) -> Iterator[tuple[OffsetKey, int, Set[int]]]:
-    """Each offset of a table, and what it could be; -1: the group has none."""
+    """Each offset of a table with the offsets it could have; -1: the group has none."""
     found = dict(rows)
     for key in sorted({*found, *possible}):
         yield key, found.get(key, NO_OFFSET), possible.get(key, _NONE)
@@ -49,13 +49,14 @@ def _in_queue(key: OffsetKey, possible: Set[int], ends: Ends) -> str:
 
 @law(
     "OFS-1",
-    "a broker answers a group's offset as it was committed or reset last",
+    "a broker answers an offset query with the offset that was last committed or "
+    "reset for the group",
     catalogue="I12",
 )
 def answers_what_was_committed(
     key: OffsetKey, offset: int, possible: Set[int]
 ) -> Iterator[Violation]:
-    """``possible`` are the offsets the group may have; -1: it has none.
+    """``possible`` are the offsets that the group may have; -1: it has none.
 
     Source: ConsumerOffsetManager#queryOffset.
     """
@@ -71,9 +72,9 @@ def answers_what_was_committed(
 def commits_never_go_back(
     key: OffsetKey, told: int, asked: int, before: Set[int]
 ) -> Iterator[Violation]:
-    """Asked of a commit with nothing beside it and no reset pending.
+    """Asked of a commit that ran alone, with no reset pending.
 
-    ``told`` is what the broker is told, ``asked`` what the consumer is done with.
+    ``told`` is what the broker is sent, ``asked`` what the consumer has consumed.
 
     Source: RemoteBrokerOffsetStore#updateOffset, with increaseOnly.
     """
@@ -84,29 +85,35 @@ def commits_never_go_back(
 
 @law(
     "OFS-3",
-    "a reset by the server holds, whatever is committed, until the consumer meets it",
+    "an offset reset on the server stays in effect, whatever is committed, until the "
+    "consumer's next pull picks it up",
     catalogue="I12",
 )
 def a_reset_holds(
     key: OffsetKey, offset: int, possible: Set[int]
 ) -> Iterator[Violation]:
-    """Asked while the reset is pending. Source: #handleSetOffset."""
+    """Asked while the reset is pending.
+
+    Source: AdminBrokerProcessor, #handleSetOffset.
+    """
     if offset not in possible:
         yield Violation(_name(key), f"offset {offset}", f"{_one_of(possible)}, reset")
 
 
 @law(
     "OFS-4",
-    "a start finds each group at an offset that it had since the last persist began, "
-    "or at its queue's end if that is lower",
+    "a start finds each group at an offset that it had during or after the last "
+    "persist, or at its queue's end if that is lower",
     catalogue="I12 I1",
 )
 def start_finds_what_was_kept(
     rows: OffsetRows, kept: Mapping[OffsetKey, Set[int]], ends: Ends
 ) -> Iterator[Violation]:
-    """Never an older one, nor one that was not committed, nor none of one persisted.
+    """Not an older offset, not one never committed, and none lost once persisted.
 
-    Asked where nothing but crashes came between. Source: ConfigManager#load.
+    Asked if nothing but crashes happened in between.
+
+    Source: ConfigManager#load.
     """
     for key, offset, possible in _of_each(rows, kept):
         if not ends.allows(key, offset, possible):
@@ -116,13 +123,16 @@ def start_finds_what_was_kept(
 
 @law(
     "OFS-5",
-    "once offsets were persisted, every start finds their file or its backup whole",
+    "once offsets have been persisted, every start finds their file or its backup "
+    "intact",
     catalogue="I12 I9",
 )
 def a_copy_is_whole(files: Mapping[str, bytes]) -> Iterator[Violation]:
-    """Not both of them empty, torn, zeroed or missing.
+    """At most one of the two may be empty, torn, zeroed or missing.
 
-    Asked where nothing but crashes came between. Source: ConfigManager#persist.
+    Asked if nothing but crashes happened in between.
+
+    Source: ConfigManager#persist.
     """
     paths = [path for path in (OFFSETS_PATH, OFFSETS_BACKUP) if path in files]
     if not paths:
@@ -134,14 +144,16 @@ def a_copy_is_whole(files: Mapping[str, bytes]) -> Iterator[Violation]:
 
 @law(
     "OFS-6",
-    "a start loads the offsets of their file if that is whole, else of its backup, and "
-    "lowers those past their queues' ends",
+    "a start loads the consumer offsets from their file or, if that is damaged, from "
+    "its backup, and lowers those past their queues' ends",
     catalogue="I12 I9",
 )
 def start_loads_the_file(
     files: Mapping[str, bytes], rows: OffsetRows, ends: Ends
 ) -> Iterator[Violation]:
-    """With neither it begins without offsets; if none is whole it must not start.
+    """Without either file the broker starts without offsets.
+
+    If there are files and none is intact, it must not start.
 
     Asked of every start that succeeds, also on files that were damaged.
 
@@ -158,15 +170,14 @@ def start_loads_the_file(
             yield Violation(_name(key), f"offset {seen} is loaded", told)
 
 
-@law(
-    "OFS-7",
-    "a persist writes the offset of every group as it is",
-    catalogue="I12",
-)
+@law("OFS-7", "a persist writes the current offset of every group", catalogue="I12")
 def persist_writes_all(
     files: Mapping[str, bytes], progress: Progress
 ) -> Iterator[Violation]:
-    """Asked of a round with nothing beside it. Source: ConsumerOffsetManager#encode."""
+    """Asked after a round that ran alone.
+
+    Source: ConsumerOffsetManager#encode.
+    """
     rows = read_offsets(bytes(files.get(OFFSETS_PATH, b"")))
     if rows is None:
         yield Violation(OFFSETS_PATH, "no whole table", "the offsets of all groups")
@@ -179,14 +190,14 @@ def persist_writes_all(
 
 @law(
     "OFS-8",
-    "a consumer that is given a queue begins where its group is, and one without an "
-    "offset where it was told to",
+    "a consumer that is assigned a queue begins at its group's offset or, if there is "
+    "none, where its consumeFromWhere says",
     catalogue="I12",
 )
 def begins_at_the_groups_offset(
     key: OffsetKey, begun: int, possible: Set[int], begins: Set[int]
 ) -> Iterator[Violation]:
-    """``possible`` are the offsets of the group; with -1 it may begin at ``begins``.
+    """``possible`` are the group's offsets; with -1 it may begin at ``begins``.
 
     Source: RebalancePushImpl#computePullFromWhere.
     """
@@ -199,17 +210,18 @@ def begins_at_the_groups_offset(
 
 @law(
     "OFS-9",
-    "once a start has recovered the log, no group is past the end of a queue, neither "
-    "in memory nor in the file",
+    "once a start has recovered the log, no group's offset is past the end of its "
+    "queue, neither in memory nor in the file",
     catalogue="I12 I16",
 )
 def no_group_is_past_its_queue(
     rows: OffsetRows, files: Mapping[str, bytes], ends: Ends
 ) -> Iterator[Violation]:
-    """New messages take the offsets past the end, and such a group skips them.
+    """New messages take the offsets past the end, and such a group would skip them.
 
-    ``rows`` are the offsets it came up with, ``files`` what it has left. RocketMQ does
-    not see to it. Source: example E4, invariant P5 of the consumer's reference.
+    ``rows`` are the offsets in memory, ``files`` what the start left on disk.
+
+    Differs: RocketMQ does not lower them. Source: example E4 of docs/sharp-edges.md.
     """
     written = read_offsets(bytes(files.get(OFFSETS_PATH, b""))) or ()
     for where, found in (("", rows), (f" in {OFFSETS_PATH}", written)):
@@ -222,38 +234,40 @@ def no_group_is_past_its_queue(
 
 @law(
     "OFS-10",
-    "a broker takes a commit, unless it lies past the end of its queue",
+    "a broker accepts a committed offset if and only if it is not past the end of its "
+    "queue",
     catalogue="I12 I16",
 )
 def no_commit_passes_the_end(
     key: OffsetKey, told: int, end: int, *, accepted: bool
 ) -> Iterator[Violation]:
-    """``end`` is the offset that the next message gets. RocketMQ takes any.
+    """``end`` is the offset that the queue's next message gets.
 
-    A queue below 0 has no offset that could be taken.
+    A commit for a queue id below 0 must be refused.
 
-    Source: ConsumerOffsetManager#commitOffset, invariant P4 of the consumer's
-    reference.
+    Differs: RocketMQ accepts any offset. Source: ConsumerOffsetManager#commitOffset.
     """
     if key[2] < 0:
         if accepted:
-            yield Violation(_name(key), f"offset {told} is taken", "no such queue")
+            yield Violation(
+                _name(key), f"offset {told} is accepted", "a refusal: no such queue"
+            )
     elif accepted is not (told <= end):
-        taken = "taken" if accepted else "refused"
+        taken = "accepted" if accepted else "refused"
         seen = f"offset {told} is {taken}"
         yield Violation(_name(key), seen, f"the queue ends at {end}")
 
 
 @law(
     "OFS-11",
-    "a reset goes to the offset, end or time it names, and is refused only outside its "
-    "queue",
+    "a reset sets the offset that it names, or the one at the end or time that it "
+    "names, and is refused only if that lies outside the queue",
     catalogue="I12 I17",
 )
 def resets_go_where_they_are_told(
     key: OffsetKey, offset: int, targets: Set[int]
 ) -> Iterator[Violation]:
-    """``offset`` -1: it was refused, as it is to be if ``targets`` says so.
+    """``offset`` is where the reset went, -1 if refused; ``targets`` are right answers.
 
     Source: AdminBrokerProcessor#resetOffset.
     """
@@ -264,7 +278,8 @@ def resets_go_where_they_are_told(
 
 @law(
     "OFS-12",
-    "a query of the lowest offsets on a topic answers those of the groups that count",
+    "a query for a topic's lowest offsets returns, for each queue, the lowest offset "
+    "among the groups that it does not leave out",
     catalogue="I12",
 )
 def lowest_offsets_are_answered(
@@ -272,7 +287,7 @@ def lowest_offsets_are_answered(
 ) -> Iterator[Violation]:
     """``possible`` are those of each queue; -1: no group that counts has one.
 
-    That it leaves all as they are is for OFS-1 to see.
+    That the query changes no offset is left to OFS-1.
 
     Source: ConsumerOffsetManager#queryMinOffsetInAllGroup.
     """

@@ -45,9 +45,9 @@ def put_takes_the_next_place(
     """Compares the answer to each put with the model's next place.
 
     ``log_end`` is where the newest message ends; a BLANK may follow it. ``place`` is
-    where the record must lie; -1 where other ops ran at the same time. ``size`` is how
-    many bytes it must take; ``unanswered`` puts of the same queue may have come before
-    it, when a crash came.
+    where the record must lie; -1 if other ops ran at the same time. ``size`` is how
+    many bytes it must take. After a crash, ``unanswered`` puts of the same queue may
+    have come before it.
 
     Source: CommitLog#asyncPutMessage, AppendMessageResult.
     """
@@ -75,9 +75,9 @@ def put_takes_the_next_place(
     catalogue="I5",
 )
 def put_is_told_its_id(message: MessageToPut, answer: Put) -> Iterator[Violation]:
-    """Compares the id with the one of the message's store host and the phy_offset.
+    """Compares the id with the one made of the message's store host and phy_offset.
 
-    Judged of single messages; PUT-3 judges the ids of batches.
+    Asked of single messages; PUT-3 checks the ids of batches.
 
     Source: MessageDecoder#createMessageId.
     """
@@ -90,7 +90,7 @@ def put_is_told_its_id(message: MessageToPut, answer: Put) -> Iterator[Violation
 
 
 def gave_up(answer: Put, stalled_ms: int) -> bool:
-    """Whether a put's wait for its sync timed out because the disk stood still."""
+    """Whether a put's wait for its sync timed out because the disk stalled."""
     return answer.status == "FLUSH_DISK_TIMEOUT" and stalled_ms >= SYNC_TIMEOUT_MS
 
 
@@ -111,8 +111,8 @@ def put_is_refused_for_a_reason(
     """Compares a single put's status with the one that its topic and sizes call for.
 
     ``may_refuse``: the disk failed in this run of the store or has no room, the put
-    timed out on a stalled disk, or the store is stopping. ``sizes`` are those of its
-    record and of the properties in it.
+    timed out on a stalled disk, or the store is stopping. ``sizes`` are the bytes of
+    its record and of the properties in it.
 
     Source: HookUtils#checkBeforePutMessage, PutMessageStatus.
     """
@@ -173,9 +173,9 @@ def batch_is_put_as_one(
 def puts_lie_in_the_order_they_were_made(
     puts: Sequence[tuple[Put, tuple[int, int]]],
 ) -> Iterator[Violation]:
-    """Compares the order of puts that ran at the same time with their phy_offsets.
+    """Compares the order of overlapping puts with their phy_offsets.
 
-    With each put: the logical times at which it began and was answered.
+    Each put comes with the logical times at which it began and was answered.
 
     Source: CommitLog#asyncPutMessage, under putMessageLock.
     """
@@ -200,11 +200,12 @@ def puts_lie_in_the_order_they_were_made(
     catalogue="I19",
 )
 def who_waits_is_answered(waited_ms: int, stalled_ms: int) -> Iterator[Violation]:
-    """Compares how long a put waited with how long the disk stood still.
+    """Compares how long a put waited with how long the disk stalled.
 
     Args:
-        waited_ms: the longest that a put waited for FLUSH_DISK_TIMEOUT; 0: none did.
-        stalled_ms: how long the disk stood still meanwhile.
+        waited_ms: the longest that a put waited for FLUSH_DISK_TIMEOUT; 0: none
+            did.
+        stalled_ms: how long the disk stalled meanwhile.
 
     Source: CommitLog.GroupCommitService#doCommit, GroupCommitRequest.
     """
@@ -219,7 +220,7 @@ def who_waits_is_answered(waited_ms: int, stalled_ms: int) -> Iterator[Violation
     catalogue="I1 I7 I19",
 )
 def no_put_after_a_failed_flush(answer: Put) -> Iterator[Violation]:
-    """Judged of each put after the flush: it may not be appended.
+    """Asked of each put after the failed flush: it may not be appended.
 
     No later sync of the same run proves that the bytes are durable.
     """
@@ -252,9 +253,9 @@ def _expected_of_batch(
 
 
 def _expected_once_due(message: MessageToPut, setup: Setup) -> PutStatus:
-    """The status that a delayed message must get once it is delivered.
+    """The status that a delayed message must get when it is delivered.
 
-    Its places in light queues count as long as can be: nobody knows them yet.
+    Its light queues are taken as long as they can be: they are not known yet.
     """
     delivered = message.delivered()
     added = PROP_CRC_SIZE if setup.prop_crc else 0

@@ -36,9 +36,11 @@ _SECTOR = 512
     catalogue="I3",
 )
 def addresses_lead_to_their_records(judged: Judged) -> Iterator[Violation]:
-    """Which unit belongs to which record is left to CQ-1; nothing proves a bit map.
+    """Compares the entry's tags_code and store_timestamp with the record's.
 
-    After a crash: only where a later entry in the same sector of the file is right.
+    Which unit belongs to which record is left to CQ-1; a bit map cannot be proven here.
+    After a crash only entries with a correct later entry in the same sector are
+    checked.
 
     Source: ConsumeQueue#getExt, ConsumeQueueExt#get.
     """
@@ -68,7 +70,7 @@ def _led_astray(
 ) -> Iterator[tuple[Unit, Record]]:
     """Units whose address does not lead to their record's data, the last first.
 
-    The addresses that do are added to ``right``.
+    Addresses that do are added to ``right``.
     """
     files, record_at = judged.image.files, judged.image.commit_log.record_at
     settled: set[tuple[str, int]] = set()
@@ -204,9 +206,9 @@ def nothing_lies_behind_the_last_address(judged: Judged) -> Iterator[Violation]:
     """Looks for an entry after the last one with a unit, where the extension is on.
 
     An entry is written before its ConsumeQueue unit, so a crash may leave an entry
-    without a unit; the next start cuts it. Where a unit could not be appended the entry
-    of its record waits, since dispatch tries again. Judged at rest; not where no unit
-    has an ext address and older units have expired: the entries may be theirs.
+    without a unit; the next start cuts it. Where a unit could not be appended, the
+    entry of its record waits, since dispatch tries again. Checked at rest; not where no
+    unit has an ext address and older units have expired: the entries may be theirs.
 
     Source: ConsumeQueueExt#truncateByMaxAddress.
     """
@@ -238,7 +240,7 @@ def nothing_lies_behind_the_last_address(judged: Judged) -> Iterator[Violation]:
 
 
 def _waits(image: StoreImage, queue: QueueImage, address: int) -> bool:
-    """Whether the entry there is of the first record that is not dispatched yet."""
+    """Whether the entry belongs to the first record that is not dispatched yet."""
     entry = ext_unit_at(image.files, queue.name, address)
     newest = max(
         (one.units[-1].phy_offset for one in image.consume_queues if one.units),
@@ -262,8 +264,8 @@ def _waits(image: StoreImage, queue: QueueImage, address: int) -> bool:
 def files_beside_queues_fit_together(judged: Judged) -> Iterator[Violation]:
     """Checks names and lengths; after a crash a file may be empty, or one missing.
 
-    A file is created before its queue's first file is. A start that finds no such queue
-    leaves the empty file as it is.
+    A file is created before its queue's first file. A start that finds no such queue
+    leaves the empty file alone.
 
     Source: ConsumeQueueExt#load.
     """

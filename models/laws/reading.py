@@ -89,8 +89,8 @@ def pulled_messages_are_right(
 def pulled_messages_prove_themselves(pulled: Pulled) -> Iterator[Violation]:
     """Decodes each message, whatever happened to the disk.
 
-    Consumers then never get rotten bytes. Differs from RocketMQ, where the consumer
-    checks the body's CRC.
+    Consumers then never get rotten bytes. Differs from RocketMQ, where only the
+    consumer checks the body's CRC.
     """
     for number, data in enumerate(pulled.messages):
         record, flaw = _read(data, decode_record)
@@ -132,7 +132,8 @@ def pull_is_answered_right(
         queue: the messages that are dispatched and not expired.
         queue_file_units: units of a queue file, at whose end a pull stops.
         tags: the tag expression of the pull.
-        memory_from: messages below this phy_offset are read from disk, fewer at a time.
+        memory_from: messages below this phy_offset are read from disk, fewer at a
+            time.
 
     Source: DefaultMessageStore#getMessage, GetMessageStatus.
     """
@@ -189,12 +190,12 @@ def _fitting(
     wanted: frozenset[str],
     memory_from: int = 0,
 ) -> tuple[int, int]:
-    """How many of ``messages`` one pull returns, and how many it passes over.
+    """How many of ``messages`` one pull returns, and how many it looks at.
 
     A pull stays within one queue file and looks at 800 units, or as many as were asked
-    for; it returns the first message whatever its size, and stops at 32 messages or
-    before exceeding 256 KiB; at a message before ``memory_from``, at 8 or 64 KiB.
-    Messages after the last one that do not match are passed over as well.
+    for. It returns the first message whatever its size, and stops at 32 messages or
+    before exceeding 256 KiB; at a message below ``memory_from``, at 8 messages or 64
+    KiB. Messages after the last match that do not match are counted as looked at.
     """
     looked_at = min(max(SCAN_UNITS_MAX, max_msg_nums), file_units - start % file_units)
     taken = passed = sent = 0
@@ -231,7 +232,7 @@ def looked_up_message_is_right(
 ) -> Iterator[Violation]:
     """Compares the answer with the message at that phy_offset, dispatched or not.
 
-    ``messages`` is the log as far as it lies in files.
+    ``messages`` is the log as far as it is in files.
 
     Source: DefaultMessageStore#lookMessageByOffset.
     """

@@ -22,8 +22,8 @@ from crashmq.models.verdict import Violation
 
 @law(
     "REC-1",
-    "the recovered CommitLog holds the answered puts up to some put, in the order of "
-    "their answers, perhaps with unanswered puts among or after them",
+    "the recovered CommitLog holds the oldest answered puts, up to some put, in the "
+    "order of their answers; unanswered puts may lie among or after them",
     catalogue="I2",
 )
 def recovered_log_is_a_prefix(
@@ -78,11 +78,11 @@ def _wrong(record: Record, difference: str) -> Violation:
 def recovered_log_reaches_the_floor(
     records: Sequence[Record], messages: Sequence[Appended], floor: int
 ) -> Iterator[Violation]:
-    """Looks for every message that ends by ``floor``, a phy_offset.
+    """Looks for every message that ends at or below ``floor``, a phy_offset.
 
-    After a process kill that is the end of what was written to files, after a power
-    loss of what was flushed. A PUT_OK says that the message was flushed if it waited
-    for its sync, else that it was written, unless appends lie in write buffers.
+    After a process kill the floor is the end of what was written to files, after a
+    power loss of what was flushed. A PUT_OK says that the message was flushed if it
+    waited for its sync, else that it was written, unless appends lie in write buffers.
     """
     found = records[-1].phy_offset if records else -1
     for appended in reversed(messages):
@@ -139,11 +139,11 @@ def refuses_only_damage(
 
     Args:
         found: those files.
-        extended: the same, short log files filled up to their size with zeros.
+        extended: the same, with short log files filled up to their size with zeros.
         refusal: why the store did not start; "" if it did.
         log_is_damaged: whether anything outside the store changed its log.
-        misfit: another reason: a file with the sizes of another store, put there from
-            outside, or bytes that a start needs and that cannot be read.
+        misfit: another reason: a file with the sizes of another store, put there
+            from outside, or bytes that a start needs and that cannot be read.
         may_refuse: the start may have met a fault that other reads did not meet.
         adopts: it may take over what another program left.
     """
@@ -163,8 +163,8 @@ def reason_to_refuse(
 ) -> str:
     """Why the start must refuse: durable data that is damaged; "" if none is.
 
-    First files that another program may have expired are no loss, nor is what it left
-    where the start ``adopts`` it.
+    First files that another program may have expired are no loss, nor is damage that it
+    left where the start ``adopts`` its directory.
     """
     log, mark = extended.commit_log, found.checkpoint.mark
     if mark is None:
@@ -188,8 +188,8 @@ def reason_to_refuse(
 def _another_ran(image: StoreImage, mark: Mark) -> bool:
     """Whether another program ran on the files after their mark was written.
 
-    RocketMQ writes up to where the log was confirmed since 5.0, and we never do; and an
-    orderly end of ours leaves nothing behind the mark.
+    RocketMQ has written its confirm offset since 5.0, and our store never does; and an
+    orderly shutdown of ours leaves nothing behind the mark.
     """
     says_confirmed = image.checkpoint.confirm_phy_offset > 0 and not mark.others_until
     end = image.commit_log.max_phy_offset
@@ -197,9 +197,9 @@ def _another_ran(image: StoreImage, mark: Mark) -> bool:
 
 
 def has_impossible_place(image: StoreImage) -> bool:
-    """Whether a record has a queue_offset that the log before it has no room for.
+    """Whether a record has a queue_offset for which the log before it has no room.
 
-    Whether dispatch would fill up to it depends on what its queue has.
+    Whether dispatch would fill up to it depends on what its queue holds.
     """
     log = image.commit_log
     return any(
@@ -233,7 +233,7 @@ def _misnumbered(log: LogImage) -> str:
 def healed_store_works(put_status: str, is_clean: bool) -> Iterator[Violation]:
     """Judges the last put and the last shutdown of an episode.
 
-    Before them every service had its rounds.
+    Every service has run its rounds before them.
     """
     if put_status != "PUT_OK":
         yield Violation("put", put_status, "PUT_OK on a healed store")
@@ -269,9 +269,9 @@ def start_reads_what_it_must(
 ) -> Iterator[Violation]:
     """Compares ``log_bytes_read`` with the most that such a start needs.
 
-    A record that a read ends amid is read again as a whole, and of each older file the
-    first record may be read. Not judged of files that were damaged from outside, nor
-    with an index or on_damage=serve, where a start reads the whole log.
+    A record in the middle of which a read ends is read again completely, and of each
+    older file the first record may be read. Not asked if files were damaged from
+    outside, nor with an index or on_damage=serve, where a start reads the whole log.
     """
     mark, files = found.checkpoint.mark, found.commit_log.files
     reads_all = setup.index_slots or setup.on_damage == "serve"
@@ -296,7 +296,7 @@ def start_reads_what_it_must(
 def orderly_end_is_durable(stop: Stopped) -> Iterator[Violation]:
     """Looks for a byte or a name that a power loss could take after the shutdown.
 
-    Judged of disks that keep what was synced. A file under a temporary name is excused:
+    Asked on disks that keep what was synced. A file under a temporary name is excused:
     nothing reads it and a start removes it.
 
     Source: DefaultMessageStore#shutdown.
@@ -318,8 +318,8 @@ def no_orderly_end_after_a_failed_flush(
 ) -> Iterator[Violation]:
     """Judges the shutdown; ``failed`` names the flush, or the deletion.
 
-    The next start writes again what that flush left, and removes what a deletion that
-    failed half-way has left.
+    The next start writes again what the failed flush left unsynced, and completes a
+    deletion that failed half-way.
     """
     if stop.clean:
         seen = f"an orderly end, though {failed} failed"
@@ -334,7 +334,7 @@ def no_orderly_end_after_a_failed_flush(
 def start_knows_how_it_ended(start: Started, *, ended: bool) -> Iterator[Violation]:
     """Compares last_exit_ok with ``ended``: the previous shutdown was orderly.
 
-    Judged of files that were not damaged from outside.
+    Asked of files that were not damaged from outside.
 
     Source: DefaultMessageStore#load, lastExitOK.
     """
@@ -364,14 +364,14 @@ def mark_vouches_for_an_orderly_end(
 
 @law(
     "REC-14",
-    "a file in the store's directories that is not the store's is never changed or "
-    "removed",
+    "a file in the store's directories that the store did not create is never changed "
+    "or removed",
     catalogue="I9",
 )
 def foreign_files_stay(
     foreign: Mapping[str, Bytes], files: Mapping[str, Bytes]
 ) -> Iterator[Violation]:
-    """Compares files whose names no store gives; a ``PlantFile`` op put them there."""
+    """Compares files whose names no store uses; a ``PlantFile`` op put them there."""
     for path, data in sorted(foreign.items()):
         if path not in files:
             yield Violation(path, "gone", f"{len(data)} B as they were put there")
@@ -388,7 +388,7 @@ def foreign_files_stay(
 def what_went_is_gone(unsynced: Mapping[str, int]) -> Iterator[Violation]:
     """Looks for removed files that are unsynced; see ``Subject.unsynced_from``.
 
-    Judged after a start, a deletion and a cleaner.
+    Asked after a start, a deletion and a cleaner.
 
     Source: DefaultMappedFile#destroy.
     """
@@ -411,8 +411,8 @@ def refusal_names_what_is_damaged(
     Args:
         refusal: the start's answer; its path is "commitlog" if a part of the log is
             missing.
-        damaged: the paths that were changed from outside; "commitlog" if it is unknown
-            which of the log's files were.
+        damaged: the paths that were changed from outside; "commitlog" if it is
+            unknown which of the log's files were.
     """
     named = refusal.path
     of_log = named.startswith("commitlog")
@@ -433,7 +433,7 @@ def refusal_changes_nothing(
 ) -> Iterator[Violation]:
     """Compares all files but ``lock``.
 
-    An operator who restores the store from a copy must find what there was.
+    An operator who restores the store from a copy must find it as it was.
     """
     yield from _changes(before, after, frozenset({"lock"}))
 

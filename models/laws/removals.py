@@ -1,7 +1,7 @@
-"""Laws of what goes: what makes a file needless is durable before it is taken away.
+"""Laws of removals: what makes a file unnecessary is durable before the file goes.
 
-They ask the medium at that moment, so no power loss has to come. ``taken`` is what was
-known right before a file was removed or renamed.
+They ask the medium at the moment of the removal or rename, so no power loss has to
+come. ``taken`` is what was known right before it.
 """
 
 from __future__ import annotations
@@ -23,16 +23,15 @@ _OF_THE_END = frozenset({"abort", "lock"})
 
 @law(
     "DUR-3",
-    "a file is renamed only once all of it is synced, since it takes the place of one "
-    "that is whole",
+    "a file is renamed over another one only after its whole content is synced",
     catalogue="I7 I12",
 )
 def what_is_renamed_is_synced(taken: TakenAway) -> Iterator[Violation]:
-    """Judged of each rename: of a config file, its backup, the deleted topics.
+    """Asked at each rename: of a config file, its backup, the deleted-topics file.
 
-    Else a power loss could leave the new name with half of its bytes, or none.
+    Otherwise a power loss could leave half of the bytes under the new name, or none.
 
-    Source: MixAll#string2File, which syncs nothing; ours does.
+    Differs: MixAll#string2File syncs nothing.
     """
     if not taken.is_synced:
         yield Violation(taken.path, "a power loss could take its bytes", "synced")
@@ -40,13 +39,13 @@ def what_is_renamed_is_synced(taken: TakenAway) -> Iterator[Violation]:
 
 @law(
     "DUR-4",
-    "the abort file is removed only once every other file is synced",
+    "the abort file is removed only after every other file is synced",
     catalogue="I7 I9",
 )
 def orderly_end_is_durable_first(taken: TakenAway) -> Iterator[Violation]:
-    """Else a start would believe an orderly end, and miss what it has lost.
+    """Otherwise a start would trust an orderly shutdown and not notice what it lost.
 
-    A temporary file that could come back is removed by the next start.
+    A temporary file may still be unsynced: the next start removes it.
 
     Source: DefaultMessageStore#shutdown, its order.
     """
@@ -59,18 +58,18 @@ def orderly_end_is_durable_first(taken: TakenAway) -> Iterator[Violation]:
 
 @law(
     "DUR-5",
-    "a CommitLog file is deleted only once the units of its records are synced, the "
-    "checkpoint's log_min_offset has passed it, and the file before it is gone for "
-    "good",
+    "a CommitLog file is deleted only after the units of its records are synced, the "
+    "checkpoint's log_min_offset has passed it, and the removal of the file before it "
+    "is synced",
     catalogue="I5 I14",
 )
 def log_file_is_needless(
     taken: TakenAway, file_size: int, files: Mapping[str, Bytes]
 ) -> Iterator[Violation]:
-    """Judged of a deletion while the store runs; ``files`` are those there are now.
+    """Asked at each deletion in a running store; ``files`` are those that exist now.
 
-    Else a power loss could leave a log with a hole, or a queue that counts its offsets
-    again from what is left.
+    Otherwise a power loss could leave a log with a hole, or a queue that counts its
+    offsets again from what is left.
 
     Source: MappedFileQueue#deleteExpiredFileByTime; the mark is ours.
     """
@@ -97,14 +96,14 @@ def log_file_is_needless(
 
 @law(
     "DUR-6",
-    "a ConsumeQueue or index file is deleted only once its records are gone for good: "
-    "the deletion of their topic, or of their CommitLog files, is durable",
+    "a ConsumeQueue or index file is deleted only after the deletion of all its "
+    "records (of their topic, or of their CommitLog files) is durable",
     catalogue="I10 I14",
 )
 def listing_is_needless(taken: TakenAway) -> Iterator[Violation]:
-    """Judged of a deletion while the store runs; compares its last record's place.
+    """Asked at each deletion in a running store; compares the file's last record.
 
-    Else a power loss could bring records back that no queue, or index file, lists.
+    Otherwise a power loss could bring records back that no queue, or index file, lists.
 
     Source: MappedFileQueue#deleteExpiredFileByOffset, IndexService#deleteExpiredFile.
     """
@@ -126,7 +125,7 @@ def listing_is_needless(taken: TakenAway) -> Iterator[Violation]:
 
 
 def _leads_to(unit: Bytes) -> int:
-    """The phy_offset of a unit; -1 if it is none, or one that only takes a place."""
+    """The phy_offset of a unit; -1 if it is no unit, or a pre-blank one."""
     size = int.from_bytes(bytes(unit[8:12]), "big", signed=True)
     if not RECORD_SIZE_MIN <= size < PRE_BLANK_SIZE:
         return -1

@@ -1,7 +1,7 @@
-"""Laws of single rounds of services: each does what is due in it, and no more.
+"""Laws of single service rounds: each does what is due in it, and no more.
 
-``done`` is one round: what it says of its work, and what the store reported when it
-began and when it ended.
+``done`` is one round: the work it reports, and the store's positions when it began and
+when it ended.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from crashmq.models.verdict import Place, Violation
 def is_enough(start: int, end: int, least_pages: int, *, is_full: bool) -> bool:
     """Whether bytes [start, end) of one file are enough for a flush or commit.
 
-    Of a full file any byte is, and without ``least_pages`` of any file.
+    In a full file any byte is enough, and with ``least_pages`` 0 in any file.
 
     Source: DefaultMappedFile#isAbleToFlush, #isAbleToCommit.
     """
@@ -32,7 +32,7 @@ def is_enough(start: int, end: int, least_pages: int, *, is_full: bool) -> bool:
 
 
 class _Waits(NamedTuple):
-    """What waits in one file for the next round of a service, as phy_offsets."""
+    """The bytes of one file that wait for a service's next round, as phy_offsets."""
 
     start: int
     end: int
@@ -40,7 +40,7 @@ class _Waits(NamedTuple):
 
 
 def _waits(service: str, at: Positions, setup: Setup) -> _Waits:
-    """What of the file in which a service stands waits for its next round."""
+    """What waits for the service's next round in the file where the service stands."""
     size = setup.log_file_size
     start, end = at.flushed_where, at.committed_where
     if service == "commit":
@@ -69,7 +69,7 @@ def round_answers_whom_it_covers(
 ) -> Iterator[Violation]:
     """``left`` are puts that still waited when the next round began.
 
-    Each is the phy_offset of a record that the log had when a round began as all
+    Each is the phy_offset of a record that was in the log when a round began while all
     callers waited, and the number of the event of that round's end.
 
     Source: CommitLog.GroupCommitService#doCommit, which goes through all requests.
@@ -82,12 +82,12 @@ def round_answers_whom_it_covers(
 
 @law(
     "SVC-2",
-    "a flush or commit of the CommitLog leaves fewer than flush_least_pages dirty "
-    "pages of a file that is not full, until its thorough interval is over",
+    "until its thorough interval is over, a flush or commit round leaves a CommitLog "
+    "file alone that is not full and has fewer than flush_least_pages dirty pages",
     catalogue="I19",
 )
 def round_leaves_what_is_little(done: RoundDone, setup: Setup) -> Iterator[Violation]:
-    """Judged of a round that ran alone, before the interval was over.
+    """Asked of a round that ran alone, before the interval was over.
 
     Source: DefaultMappedFile#isAbleToFlush, #isAbleToCommit,
     MessageStoreConfig#flushCommitLogLeastPages, #commitCommitLogLeastPages.
@@ -123,7 +123,7 @@ def round_commits_what_is_enough(done: RoundDone, setup: Setup) -> Iterator[Viol
 @law(
     "SVC-4",
     "under SYNC_FLUSH a flush round flushes all bytes of the CommitLog file that "
-    "flushed_where lies in, however few, in write buffers too",
+    "flushed_where lies in, however few, including those in write buffers",
     catalogue="I7 I19",
 )
 def group_commit_flushes_all(done: RoundDone, setup: Setup) -> Iterator[Violation]:
@@ -150,17 +150,17 @@ def group_commit_flushes_all(done: RoundDone, setup: Setup) -> Iterator[Violatio
 def queue_flush_takes_what_is_enough(
     done: RoundDone, image: StoreImage, setup: Setup, unsynced: Mapping[str, int]
 ) -> Iterator[Violation]:
-    """Compares what could be lost of queue files before and after a round, alone.
+    """Compares the unsynced bytes of queue files before and after the round, alone.
 
-    What is due is durable afterwards; of each queue one file at least, its first with
-    unsynced units. A file that is not full, and has not so many pages in all, stays as
-    it is, whatever others do; while there is no other, nothing is done.
+    What is due is durable afterwards; of each queue at least one file, its first with
+    unsynced units. A file that is not full and has too few pages stays as it is,
+    whatever the others do; if there is no other file, nothing is done.
 
     Args:
         done: the round; it knows what was unsynced before.
         image: the files.
-        setup: of the store.
-        unsynced: as ``Subject.unsynced_from`` says it after the round.
+        setup: the store's configuration.
+        unsynced: what ``Subject.unsynced_from`` returns after the round.
 
     Source: FlushConsumeQueueService#doFlush,
     MessageStoreConfig#flushConsumeQueueLeastPages.
@@ -210,7 +210,7 @@ def full_index_files_are_synced(
     setup: Setup,
     unsynced: Mapping[str, int],
 ) -> Iterator[Violation]:
-    """Judged after a round; ``flushed_where`` is where that stood when it began.
+    """Asked after a round; ``flushed_where`` is its value when the round began.
 
     Source: IndexService#getAndCreateLastIndexFile, its flush of the file before.
     """
@@ -224,16 +224,16 @@ def full_index_files_are_synced(
 
 @law(
     "SVC-7",
-    "once a put has begun a CommitLog file, a round of allocation leaves the file "
-    "behind it created",
+    "after an allocation round, the CommitLog file behind the newest one that holds a "
+    "record exists",
     catalogue="I19",
 )
 def next_file_is_there(
     before: Positions, begun_at: int, setup: Setup, files: Mapping[str, bytes]
 ) -> Iterator[Violation]:
-    """Judged of a round that ran alone, with ``preallocate``.
+    """Asked of a round that ran alone, with ``preallocate``.
 
-    ``begun_at`` is where the log's files ended when this life of the store began.
+    ``begun_at`` is where the log's files ended when this run of the store began.
 
     Source: AllocateMappedFileService#putRequestAndReturnMappedFile, #mmapOperation.
     """
@@ -246,14 +246,14 @@ def next_file_is_there(
 
 @law(
     "SVC-8",
-    "after a checkpoint round, dispatched_offset reaches what a thorough ConsumeQueue "
+    "after a checkpoint round, dispatched_offset covers what a thorough ConsumeQueue "
     "flush has made durable, as far as the CommitLog is flushed",
     catalogue="I4 I8 I19",
 )
 def checkpoint_tells_how_far_queues_are_durable(
     image: StoreImage, flushed_where: int, durable_until: int
 ) -> Iterator[Violation]:
-    """Else a start reads the log from further back than it needs.
+    """Otherwise a start reads the log from further back than it needs.
 
     Source: FlushConsumeQueueService#doFlush, StoreCheckpoint#flush.
     """
@@ -272,7 +272,7 @@ def checkpoint_tells_how_far_queues_are_durable(
 def round_deletes_a_batch_at_most(
     done: RoundDone, setup: Setup, *, is_alone: bool
 ) -> Iterator[Violation]:
-    """Counts what the round says, and, if it ran alone, the files that are gone.
+    """Counts what the round reports and, if it ran alone, the files that are gone.
 
     Source: MappedFileQueue#deleteExpiredFileByTime, its batchMax.
     """
@@ -284,19 +284,19 @@ def round_deletes_a_batch_at_most(
 
 @law(
     "PUT-9",
-    "a put that waits for its sync is answered once 5 s have passed, and told "
-    "FLUSH_DISK_TIMEOUT without a failed call only then",
+    "a put that waits for its sync is answered after 5 s at the latest; unless a call "
+    "failed, FLUSH_DISK_TIMEOUT does not come earlier",
     catalogue="I19",
 )
 def nobody_waits_for_longer(
     waits: Sequence[tuple[int, int]], gave_up: Sequence[int]
 ) -> Iterator[Violation]:
-    """Judged in the store's time, of puts of SYNC_FLUSH that were appended.
+    """In the store's time, of SYNC_FLUSH puts that were appended.
 
     Args:
-        waits: how long each took, and how long it may have stood still itself.
-        gave_up: how long those took that were told FLUSH_DISK_TIMEOUT though no call
-            had failed; empty if one had.
+        waits: how long each took, and how long it may have been held up itself.
+        gave_up: how long those took that got FLUSH_DISK_TIMEOUT though no call had
+            failed; empty if one had.
 
     Source: MessageStoreConfig#syncFlushTimeout, CommitLog.FlushDiskWatcher.
     """

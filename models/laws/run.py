@@ -22,8 +22,8 @@ _NO_SPACE = "[Errno 28]"
 
 @law(
     "RES-2",
-    "a TransientStorePool buffer is borrowed only for a CommitLog file that is not "
-    "wholly committed",
+    "only CommitLog files that are not fully committed hold a TransientStorePool "
+    "buffer",
     catalogue="I20",
 )
 def buffers_come_back(
@@ -55,7 +55,7 @@ def buffers_come_back(
 def nothing_unnamed_is_raised(
     failures: Sequence[Failed], disk_fault_armed: bool, disk_may_fill: bool = False
 ) -> Iterator[Violation]:
-    """Judged of every step; ``failures`` are the exceptions that left the store."""
+    """Asked after every step; ``failures`` are the exceptions that left the store."""
     for failed in failures:
         is_full = disk_may_fill and failed.message.startswith(_NO_SPACE)
         if not (failed.error == "OSError" and (disk_fault_armed or is_full)):
@@ -64,9 +64,9 @@ def nothing_unnamed_is_raised(
 
 @law("RUN-2", "a store that has stopped holds no file open or locked", catalogue="I19")
 def nothing_is_held(stop: Stopped) -> Iterator[Violation]:
-    """Judges ``stop.left_open``; deleted files that are still open count as well.
+    """Checks ``stop.left_open``; deleted files that are still open count as well.
 
-    Asked if no other op was in the store.
+    Asked if no other op was running in the store.
 
     Source: DefaultMessageStore#shutdown.
     """
@@ -122,7 +122,7 @@ def stop_gives_dispatch_its_time(
 def nothing_is_done_late(late_actions: int) -> Iterator[Violation]:
     """Counts the disk actions after that; ops and services still in the store count.
 
-    Another store may have the directory by then.
+    Another store may have opened the directory by then.
     """
     if late_actions:
         seen = f"{late_actions} disk actions after the lock was released"
@@ -161,7 +161,7 @@ def rounds_tell_what_they_did(
     """Compares ``work`` with how the log's offsets moved in a round that ran alone.
 
     Dispatch reports bytes, the log's cleaner files of ``file_size``; a flush or commit
-    reports 0 if and only if its offset stood still. The host lets a service rest when
+    reports 0 if and only if its offset did not move. The host lets a service rest when
     it reports 0. ``may_have_gaps``: files may be missing in the log, which the cleaner
     skips.
     """
@@ -197,7 +197,7 @@ def dispatch_reaches_what_is_confirmed(
     """Compares both offsets after a round that ran alone on a working disk.
 
     What an earlier round could not dispatch, this one does. ``until`` is
-    confirm_offset, or the end of the last record that is confirmed whole.
+    confirm_offset, or the end of the last record that is completely below it.
 
     Source: ReputMessageService#doReput.
     """
@@ -230,7 +230,7 @@ def everything_is_given_back(
 ) -> Iterator[Violation]:
     """Compares how many handles, mappings and threads the process has, by kind.
 
-    ``before`` is counted when there was no store, ``after`` once it is gone. Judged on
+    ``before`` is counted before the store exists, ``after`` once it is gone. Asked on
     real disks only.
     """
     for kind, count in sorted(after.items()):

@@ -23,23 +23,24 @@ _RUN_FILES = frozenset(
 
 @law(
     "REC-21",
-    "a start on a directory that another program wrote keeps its CommitLog, what the "
-    "store does not know, and after an orderly end its units and index entries",
+    "a start on a directory that another program wrote keeps its CommitLog, the "
+    "checkpoint fields that the store does not know and, after an orderly shutdown, "
+    "its units and index entries",
     catalogue="I9 I10",
 )
 def what_others_left_is_kept(
     found: StoreImage, left: StoreImage, index_slots: int = 0
 ) -> Iterator[Violation]:
-    """Compares what the start found with what it left; it ran alone and succeeded.
+    """Compares the files before and after a start that ran alone and succeeded.
 
-    Of the checkpoint those are the bytes between RocketMQ's first five fields and the
-    mark: later versions write more fields. After a crash queues and index may have
-    wrong parts, and what is cut comes again by dispatch.
+    Of the checkpoint the bytes between RocketMQ's first five fields and the mark are
+    compared: later versions write more fields there. After a crash queues and index may
+    have wrong parts, and dispatch writes again what the start cuts.
 
     Args:
         found: the files before.
         left: the files after.
-        index_slots: of each index file; 0: they are found out.
+        index_slots: slots of each index file; 0: derived from the files.
     """
     end = found.commit_log.max_phy_offset
     for file in found.commit_log.files:
@@ -76,7 +77,7 @@ def _lost_units(found: StoreImage, left: StoreImage) -> Iterator[Violation]:
 def _lost_entries(
     found: StoreImage, left: StoreImage, index_slots: int
 ) -> Iterator[Violation]:
-    """Entries of the log's keys and tags that went."""
+    """Entries of the log's keys and tags that disappeared."""
     keys = {(key.key_hash, key.record.phy_offset) for key in found.log_keys}
     right = keys | found.tag_keys
     before, after = [

@@ -70,8 +70,8 @@ def nothing_is_left_of_the_deleted(
 def no_unit_points_at_the_dead(judged: Judged) -> Iterator[Violation]:
     """Compares each unit's phy_offset with that of its queue's deletion, at rest.
 
-    Neither a queue that is left over may have such a unit, nor one of a topic that was
-    created again.
+    Neither a leftover queue nor a queue of a topic that was created again may have such
+    a unit.
     """
     deleted = judged.image.commit_log.deleted
     if not (judged.clean and deleted.places):
@@ -103,10 +103,10 @@ def deletions_are_remembered(
     """Compares the deletions that the start reads with those that it must read.
 
     Args:
-        found: the phy_offset below which a topic's or queue's messages are deleted, as
-            the start reads it.
+        found: the phy_offset below which a topic's or queue's messages are deleted,
+            as the start reads it.
         deleted: the same, as it must be.
-        may_be_deleted: of deletions that a crash or a failing disk cut short: the
+        may_be_deleted: for deletions that a crash or a failing disk cut short, the
             phy_offsets between which they may end, if they count.
         log_min: deletions of what lies below may be forgotten: it has expired.
         log_end: what lay past it is lost.
@@ -137,7 +137,8 @@ def deletion_ends_where_the_log_did(
     """Compares where a deletion ended with where the log ended while it ran.
 
     Args:
-        dead_below: the phy_offset that the deletion returned; -1: nothing to delete.
+        dead_below: the phy_offset that the deletion returned; -1: nothing to
+            delete.
         lowest: where the log ended before the deletion.
         highest: where it ended after it.
         had_messages: whether the topic or queue had any message.

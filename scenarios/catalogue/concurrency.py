@@ -202,7 +202,7 @@ INTERLEAVING = (
     Scenario(
         name="interleavings",
         sentence="callers and services run at the same time, and a schedule may "
-        "switch at any call or line",
+        "switch between them at any call or line",
         space=TOGETHER,
         setups=often(
             (FLUSHED, 1),
@@ -226,8 +226,8 @@ INTERLEAVING = (
     ),
     Scenario(
         name="interleaved_deletion",
-        sentence="the log's first files are deleted while others read, dispatch, put "
-        "and stop, by a schedule",
+        sentence="the log's first files are deleted while other activities read, "
+        "dispatch, put and shut down, by a schedule",
         space=TOGETHER_WITH_CLEANERS,
         setups=often(
             (KEEPING, 2),
@@ -249,8 +249,8 @@ INTERLEAVING = (
     ),
     Scenario(
         name="contention",
-        sentence="every service has work to do, and of two that begin, one is "
-        "stopped until the other has ended",
+        sentence="every service has work to do, and of two activities that begin, one "
+        "is stopped until the other has ended",
         space=CONTENDING,
         setups=often(
             (KEEPING, 4),
@@ -272,8 +272,8 @@ INTERLEAVING = (
     ),
     Scenario(
         name="overlaps",
-        sentence="two activities begin, one is stopped once while the other runs, "
-        "and the store must show what it counts as durable",
+        sentence="two activities begin, one is stopped once while the other runs, and "
+        "what the store reports as durable must be durable",
         space=OVERLAPPING,
         setups=_OVERLAPPED,
         length=(20, 50),

@@ -61,9 +61,9 @@ STORES = often(
 CONSUMING = (
     Scenario(
         name="group_progress",
-        sentence="groups commit, are reset and deleted with their topics or without, "
-        "and what they have done is persisted, with crashes and failing calls at any "
-        "disk action of it",
+        sentence="groups commit offsets, are reset and deleted with or without their "
+        "topics, and offsets are persisted, with crashes and failing calls "
+        "at any disk action of it",
         space=PROGRESS,
         setups=STORES,
         required_probes=(
@@ -82,8 +82,8 @@ CONSUMING = (
     ),
     Scenario(
         name="offset_files",
-        sentence="while the store is down, the file of the consumers' offsets or its "
-        "backup is cut, zeroed or removed",
+        sentence="while the store is down, the consumer offsets' file or its backup "
+        "is cut, zeroed or removed",
         space=replace(
             PROGRESS,
             kinds=often(

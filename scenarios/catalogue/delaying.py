@@ -98,8 +98,9 @@ STORES = often(
 DELAYING = (
     Scenario(
         name="delayed",
-        sentence="messages wait for their level's time and are delivered, with "
-        "crashes, failing calls and a clock that is set back at any step of it",
+        sentence="messages wait for their delay level's time and are delivered, with "
+        "crashes, failing calls and a clock that is set back at any step of "
+        "it",
         space=DELAYED,
         setups=STORES,
         required_probes=(

@@ -101,8 +101,8 @@ def expiring_setups(*, capacity: int = 0) -> tuple[Setup, ...]:
 EXPIRING = (
     Scenario(
         name="expiry",
-        sentence="messages expire, the log's first files are deleted and queue files "
-        "after them, with crashes during it and wrong clocks and file times",
+        sentence="messages expire, and the first files of log and queues are deleted, "
+        "with crashes at any point of it, wrong clocks and wrong file times",
         space=AGEING,
         setups=expiring_setups(),
         required_probes=(
@@ -118,7 +118,7 @@ EXPIRING = (
     Scenario(
         name="disk_full",
         sentence="foreign files fill the disk and free it again; puts stop before it "
-        "is full, and are resumed",
+        "is full, and resume",
         space=replace(
             AGEING,
             kinds=tuple(kind for kind in AGEING.kinds if kind != "damage") + FILLS,

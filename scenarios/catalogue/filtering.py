@@ -118,7 +118,7 @@ FILTERING = (
     Scenario(
         name="filters",
         sentence="groups subscribe by expressions and pull by them, while clocks step "
-        "back, brokers crash, and older clients come back",
+        "back, brokers crash, and clients with older subscriptions come back",
         space=FILTERED,
         setups=STORES,
         required_probes=(
@@ -140,8 +140,8 @@ FILTERING = (
     ),
     Scenario(
         name="filter_files",
-        sentence="while the store is down, the file of the groups' filters or its "
-        "backup is cut, zeroed or removed, so that it is lost or older",
+        sentence="while the store is down, the consumer filters' file or its backup "
+        "is cut, zeroed or removed, so that filters are lost or older",
         space=replace(
             FILTERED,
             kinds=often(("filter", 8), ("put", 1), ("service", 3), ("damage", 3)),

@@ -121,7 +121,7 @@ FOREIGN_FILES = (
     Scenario(
         name="foreign_files",
         sentence="while the store is down, foreign files are put into its "
-        "directories: left over, copied, or with names of their own",
+        "directories: leftovers, copies, or files with names of their own",
         space=_SPACE,
         setups=(
             *setups_on("ext4_ordered"),
@@ -213,8 +213,8 @@ def setup_of(name: FoundStore) -> Setup:
 ADOPTING = (
     Scenario(
         name="adopted_stores",
-        sentence="the store is started on a directory that RocketMQ wrote, or wrote to "
-        "after it, and is killed, loses power and goes on",
+        sentence="the store is started on a directory that RocketMQ wrote, or has "
+        "written to since, and is killed, loses power and goes on",
         space=_ADOPTING,
         setups=tuple(
             replace(setup_of(name), disk_profile=disk, flush_mode=mode)

@@ -313,8 +313,8 @@ THAT_DELIVER = often(
 LIVING_CONSUMERS = (
     Scenario(
         name="rebalance",
-        sentence="consumers join and leave, by different strategies, and share out "
-        "the queues of their groups",
+        sentence="consumers join and leave with different allocation strategies, and "
+        "share out the queues of their groups",
         space=SHARING,
         setups=SEVERAL_BROKERS,
         required_probes=(),
@@ -322,8 +322,8 @@ LIVING_CONSUMERS = (
     ),
     Scenario(
         name="subscriptions",
-        sentence="consumers ask for tags and by expressions, and subscribe something "
-        "else while they pull and work, alone or with their group",
+        sentence="consumers subscribe by tags and by expressions, and change their "
+        "subscription while they pull and consume, alone or with their group",
         space=SUBSCRIBING,
         setups=FILTERING_STORES,
         required_probes=("pull.outdated", "pull_api.filtered"),
@@ -341,7 +341,7 @@ LIVING_CONSUMERS = (
     Scenario(
         name="consumer_crash",
         sentence="consumers are killed and their broker crashes, while they pull and "
-        "work off messages",
+        "consume messages",
         space=CRASHING,
         setups=STORES,
         required_probes=(),
@@ -349,8 +349,8 @@ LIVING_CONSUMERS = (
     ),
     Scenario(
         name="consumers_among_others",
-        sentence="consumers work beside delayed messages that fall due and pulls of "
-        "others that wait, with crashes and failing calls",
+        sentence="consumers run beside delayed messages that fall due and held pulls "
+        "of other groups, with crashes and failing calls",
         space=AMONG_OTHERS,
         setups=DELIVERING_STORES,
         required_probes=("pull_request_hold.woken",),
@@ -358,8 +358,8 @@ LIVING_CONSUMERS = (
     ),
     Scenario(
         name="retries",
-        sentence="consumers fail, what they give back is delivered to them again "
-        "after its level, and is a dead letter in the end",
+        sentence="consumers fail; the messages they send back are delivered again "
+        "after their delay level, and end as dead letters",
         space=FAILING,
         setups=THAT_DELIVER,
         length=(30, 90),

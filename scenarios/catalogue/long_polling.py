@@ -78,8 +78,8 @@ STORES = often(
 LONG_POLLING = (
     Scenario(
         name="long_polling",
-        sentence="pulls wait at the broker for messages, among dispatch, looks, "
-        "resets, stops, crashes and failing calls",
+        sentence="pulls are held at the broker until messages come, with dispatch, "
+        "timeouts, resets, shutdowns, crashes and failing calls",
         space=HELD,
         setups=STORES,
         required_probes=(

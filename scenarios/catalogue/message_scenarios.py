@@ -115,8 +115,8 @@ MESSAGE_SCENARIOS = (
     ),
     Scenario(
         name="batch_and_lmq",
-        sentence="batches that are stored all or not at all, and messages that light "
-        "queues list as well",
+        sentence="batches are stored as a whole or not at all, and messages are also "
+        "listed in light queues",
         space=replace(
             _CRASHES,
             kinds=(*_KINDS, *_BATCHES),
@@ -170,7 +170,7 @@ MESSAGE_SCENARIOS = (
     ),
     Scenario(
         name="large_pulls",
-        sentence="bodies up to the limit, and pulls that ask for more than one "
+        sentence="bodies up to the size limit, and pulls that ask for more than one "
         "answer can hold",
         space=replace(
             _CRASHES,

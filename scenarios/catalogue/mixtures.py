@@ -38,17 +38,18 @@ def mixtures_of(
     return (
         _mixture(
             "mixtures",
-            "the ops of two other scenarios, each time two others, on one store",
+            "the ops of two other scenarios, drawn anew for each program, on one store",
             calm,
         ),
         _mixture(
             "broker_mixtures",
-            "the same of brokers too: progress, filters, long polling, delays",
+            "the ops of two other scenarios on one store, those of brokers included: "
+            "consumer offsets, filters, long polling, delays",
             (*calm, *brokers),
         ),
         _mixture(
             "consumer_mixtures",
-            "the same beside consumers that live",
+            "the ops of two other scenarios on one store, beside running consumers",
             (*beside_consumers, *consumers),
         ),
     )

@@ -44,7 +44,7 @@ class Scenario:
 
     @property
     def needs(self) -> frozenset[Capability]:
-        """What a subject must be able to do for this question to be put at all."""
+        """The capabilities a subject must have for this scenario to be run on it."""
         if self.mixes:
             return frozenset().union(*[one.needs for one in self.mixes])
         finds = all(setup.begins_with for setup in self.setups)
@@ -52,7 +52,7 @@ class Scenario:
         return needs_of(self.space) | found
 
     def drawn(self, chance: Chance) -> tuple[Space, Setup]:
-        """What one program asks, and of which store."""
+        """Draw the ranges for one program, and its store's configuration."""
         if not self.mixes:
             return self.space, chance.pick(self.setups)
         one, other = [chance.pick(self.mixes) for _ in range(2)]

@@ -47,7 +47,7 @@ __all__ = ["SCENARIOS", "Scenario"]
 _SCENARIOS = (
     Scenario(
         name="clean_restart",
-        sentence="the store is shut down in order and started again",
+        sentence="the store is shut down in an orderly way and started again",
         space=CALM,
         setups=setups_on("ext4_ordered"),
         required_probes=(
@@ -60,7 +60,7 @@ _SCENARIOS = (
     ),
     Scenario(
         name="process_kill",
-        sentence="the process is killed at any disk action, recovery included",
+        sentence="the process is killed at any disk action, also during recovery",
         space=BREAKING,
         setups=setups_on("kill9"),
         required_probes=(
@@ -73,8 +73,8 @@ _SCENARIOS = (
     ),
     Scenario(
         name="power_loss",
-        sentence="power is lost at any disk action, recovery included, and any part "
-        "of the unsynced data survives",
+        sentence="power is lost at any disk action, also during recovery, and any "
+        "part of the unsynced data survives",
         space=replace(
             BREAKING,
             crash_kinds=often(("power_loss", 8), ("process_kill", 1)),
@@ -91,8 +91,8 @@ _SCENARIOS = (
     ),
     Scenario(
         name="truncated_files",
-        sentence="while the store is down, files lose or zero their tail, or a queue "
-        "file is deleted",
+        sentence="while the store is down, files are truncated or their tails zeroed, "
+        "or a queue file is deleted",
         space=replace(
             CALM,
             kinds=often(
@@ -142,8 +142,8 @@ _SCENARIOS = (
     ),
     Scenario(
         name="reput_behind",
-        sentence="the store is stopped, or its process killed, with any number of "
-        "records not dispatched",
+        sentence="the store is shut down, or its process killed, while any number of "
+        "records are not dispatched",
         space=replace(
             CALM,
             kinds=often(
@@ -176,8 +176,8 @@ _SCENARIOS = (
     ),
     Scenario(
         name="crash_in_recovery",
-        sentence="nearly every start after a crash is itself cut short, two or three "
-        "times over, by kills and power losses",
+        sentence="nearly every start after a crash is itself cut short by kills and "
+        "power losses, two or three times in a row",
         space=replace(
             BREAKING,
             kinds=often(("put", 5), ("burst", 4), ("service", 6), ("crash", 5)),
@@ -213,8 +213,8 @@ _SCENARIOS = (
     ),
     Scenario(
         name="window_damage",
-        sentence="many files, and damage in a queue, or in a log file, that a start "
-        "would leave unread",
+        sentence="many files, and damage to a queue or log file that a start would "
+        "leave unread",
         space=replace(
             WINDOWED,
             kinds=(*WINDOWED.kinds, "damage", "damage", "damage", "damage"),
@@ -280,8 +280,8 @@ _SCENARIOS = (
     ),
     Scenario(
         name="index",
-        sentence="messages are queried by keys, while the process is killed, power "
-        "is lost, and index files are cut, zeroed or removed",
+        sentence="messages are queried by key, while the process is killed, power is "
+        "lost, and index files are cut, zeroed or removed",
         space=INDEXED,
         # Five units of the commonest record fill a file of 109 bytes beside a queue.
         setups=tuple(
@@ -380,8 +380,8 @@ _SCENARIOS = (
 
 _TORN_BLOCKS = Scenario(
     name="torn_blocks",
-    sentence="power is lost amid the write of a sector of 4 KiB, and what was durable "
-    "in it is spoilt or cannot be read",
+    sentence="power is lost during the write of a 4 KiB sector, and the durable data "
+    "in it is garbled or unreadable",
     space=replace(
         BREAKING,
         crash_kinds=often(("power_loss", 8), ("process_kill", 1)),

@@ -187,8 +187,8 @@ _FAILING = replace(
 SICK_DISKS = (
     Scenario(
         name="failing_calls",
-        sentence="again and again a call to the disk fails, and the store goes on, "
-        "is stopped or killed, or loses power",
+        sentence="disk calls fail again and again, and the store goes on, is shut "
+        "down, is killed or loses power",
         space=_FAILING,
         setups=often(
             (Setup(), 3),
@@ -249,7 +249,7 @@ SICK_DISKS = (
     Scenario(
         name="lost_writes",
         sentence="pages that a sync made durable are lost or land in another place, "
-        "and show once the cache is dropped or power is lost",
+        "which shows once the page cache is dropped or power is lost",
         space=_SPACE,
         setups=(
             *with_options(

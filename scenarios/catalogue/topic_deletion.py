@@ -1,4 +1,4 @@
-"""Scenarios in which topics and queues are deleted, and made anew."""
+"""Scenarios in which topics and queues are deleted, and made again."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ DELETING = replace(
 TOPIC_DELETION = (
     Scenario(
         name="deleted_topics",
-        sentence="topics and queues are deleted and made anew, with crashes during "
-        "it, while messages are put and dispatched",
+        sentence="topics and queues are deleted and created again, with crashes at "
+        "any point of it, while messages are put and dispatched",
         space=DELETING,
         setups=often(
             (Setup(), 3),

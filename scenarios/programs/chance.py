@@ -37,7 +37,7 @@ class Chance(ABC):
 
     @abstractmethod
     def below(self, bound: int) -> int:
-        """Any of [0, bound), each as likely."""
+        """A random number in [0, bound), uniformly."""
 
     @abstractmethod
     def number(self, of: Numbers) -> int:
@@ -65,7 +65,7 @@ class Chance(ABC):
 
 
 class SeededChance(Chance):
-    """The choices of one episode of a run; a function of the two numbers alone."""
+    """The random choices of one episode; they depend only on run and episode number."""
 
     __slots__ = ("_next",)
 
@@ -73,11 +73,11 @@ class SeededChance(Chance):
         self._next = draws(run, episode).__next__
 
     def below(self, bound: int) -> int:
-        """A word of the stream, modulo the bound."""
+        """The next random number, below ``bound``."""
         return self._next() % bound
 
     def number(self, of: Numbers) -> int:
-        """What a word of the stream stands for."""
+        """The next random value of the distribution ``of``."""
         return of.choose(self._next())
 
 

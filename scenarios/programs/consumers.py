@@ -118,7 +118,7 @@ JOINS = 3
 
 
 def consume(draft: Draft) -> None:
-    """Something that consumers do, or that happens to one."""
+    """Add ops of a consumer: it joins, works, pulls, rebalances, or ends."""
     chance, add = draft.chance, draft.add
     joined = tuple(draft.joined)
     doing = chance.pick(DOINGS)
@@ -282,7 +282,7 @@ def _reset(draft: Draft) -> None:
 
 
 def _join(draft: Draft) -> None:
-    """Consumers join, and the queues of all are shared out anew."""
+    """Consumers join, and the queues of all are shared out again."""
     chance = draft.chance
     who = [_one_who_joins(draft) for _ in range(chance.integer(1, 2))]
     if len(who) > 1 and chance.one_in(AT_ONCE):
@@ -407,7 +407,7 @@ def _lose_locks(draft: Draft, orderly: list[str]) -> None:
 
 
 def _hand_over(draft: Draft, client: str) -> None:
-    """A consumer learns amid its work that another one of its group came or went."""
+    """A consumer learns during its work that another one of its group came or went."""
     chance, group = draft.chance, draft.joined[client].group
     draft.add(RunService("reput"), TurnConsumer(client, "pull", 2))
     others = [one for one in draft.space.consumers if one.group == group]
@@ -497,7 +497,7 @@ def _is_there(draft: Draft, group: str) -> bool:
 
 
 def _join_one_of(draft: Draft, members: list[StartConsumer]) -> None:
-    """A consumer joins, and all of its group share out their queues anew."""
+    """A consumer joins, and all of its group share out their queues again."""
     one = draft.chance.pick(members)
     draft.add(_amid_a_fault(draft, one))
     draft.joined[one.client] = one
@@ -528,7 +528,7 @@ def _begin_again(draft: Draft, members: list[StartConsumer]) -> None:
 
 
 def _forget_what_came_back(draft: Draft, members: list[StartConsumer]) -> None:
-    """All that a group has fails and comes back; then the group is made anew."""
+    """All that a group has fails and comes back; then the group is made again."""
     for one in members:
         draft.add(TurnConsumer(one.client, "pull", 2))
         draft.add(Consume(one.client, times=8, status="later"))

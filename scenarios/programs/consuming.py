@@ -125,7 +125,7 @@ def _stock(draft: Draft) -> None:
 
 
 def _cut_short(draft: Draft) -> None:
-    """A crash amid a persist, by itself or in a stop, or amid a start."""
+    """A crash during a persist, by itself or in a stop, or during a start."""
     at_action = draft.chance.integer(1, ACTIONS_MAX)
     draft.add(During(draft.chance.pick(CUT), at_action, draft.drawn.crash()))
 

@@ -109,7 +109,7 @@ def _settle(draft: Draft) -> None:
 
 
 def _cut_short(draft: Draft) -> None:
-    """A crash amid a delivery, a persist, a stop or a start."""
+    """A crash during a delivery, a persist, a stop or a start."""
     at_action = draft.chance.integer(1, ACTIONS_MAX)
     draft.add(During(draft.chance.pick(CUT), at_action, draft.drawn.crash()))
 

@@ -185,7 +185,7 @@ def _go_away(draft: Draft, whom: Whom) -> None:
 
 
 def _cut_short(draft: Draft) -> None:
-    """A crash amid a persist, a dispatch, a stop or a start."""
+    """A crash during a persist, a dispatch, a stop or a start."""
     at_action = draft.chance.integer(1, ACTIONS_MAX)
     draft.add(During(draft.chance.pick(CUT), at_action, draft.drawn.crash()))
 

@@ -31,7 +31,7 @@ REPUT = RunService("reput")
 PULLS_MAX = 3
 SUSPEND_MS = 15_000
 AT_ACTIONS = often((1, 5), (2, 2), (3, 1), (4, 1), (6, 1), (9, 1), (12, 1))
-"""Where something happens amid a round of dispatch; most rounds make few actions."""
+"""Where something happens during a round of dispatch; most rounds make few actions."""
 
 LIGHT = "%LMQ%a"
 EARLY = Schedule("preempt", depth=1, steps=7)
@@ -219,7 +219,7 @@ def _beside(draft: Draft, address: Address, pulls: list[PullThroughBroker]) -> N
 
 
 def _duel(draft: Draft, address: Address, pulls: list[PullThroughBroker]) -> None:
-    """A pull, or a look at held ones, is stopped amid its work by dispatch."""
+    """A pull, or a look at held ones, is stopped during its work by dispatch."""
     pulls = [replace(pull, suspends=True) for pull in pulls]
     first: Op = LOOK
     if draft.chance.coin():

@@ -100,7 +100,7 @@ class _Change:
         return [*ops[:at], self._nudged(ops[at]), *ops[at + 1 :]]
 
     def _interrupt(self, ops: list[Op]) -> list[Op]:
-        """A crash amid an op, and the start after it; or another activity."""
+        """A crash during an op, and the start after it; or another activity."""
         space, chance, at = self._space, self._chance, self._chance.below(len(ops))
         if isinstance(ops[at], During | Together):
             return self._nudge(ops)
@@ -158,6 +158,6 @@ class _Change:
         return next((event for event in drawn if isinstance(event, Crash)), crash)
 
     def _events(self, kind: Kind) -> list[Event]:
-        """What happens amid the ops of a phrase."""
+        """What happens during the ops of a phrase."""
         phrase = phrase_for(self._space, self._setup, kind, self._chance.word())
         return [op.event for op in phrase if isinstance(op, During)]

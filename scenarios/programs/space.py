@@ -166,7 +166,7 @@ class Space:
         kinds: what is done next.
         kept: kinds that no episode does without; swarm weights may drop the others.
         addresses: topic and queue of puts and pulls.
-        burst_sizes: puts of one burst, all alike or each drawn anew.
+        burst_sizes: puts of one burst, all alike or each drawn again.
         pull_offsets: ``queue_offset`` of a pull, from before the first to beyond all.
         served_first: whether reput takes a turn right before a pull, and before a
             stop that damage follows.

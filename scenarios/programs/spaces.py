@@ -24,7 +24,7 @@ from crashmq.scenarios.programs.space import (
 
 LONG_TOPIC = "a-topic-whose-name-is-as-long-as-some-retry-topics-are"
 TORN_TOPICS = (88 + 16 + 1, 88 + 16 + 40, 88 + 60 + 2)
-"""Bytes of a record up to amid its topic, for the commonest bodies: header, body and
+"""Bytes of a record up to during its topic, for the commonest bodies: header, body and
 CRC are whole there, and only the lengths show that the record is not."""
 
 AFTER = 1000

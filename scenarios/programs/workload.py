@@ -1,6 +1,6 @@
 """Workload: a scenario and a source of chance as a program, a few microseconds an op.
 
-Every program weighs the kinds of op anew (swarm testing), so that some never pull,
+Every program weighs the kinds of op again (swarm testing), so that some never pull,
 some hardly run a service, some do little else than crash. Ops that belong together
 come as a phrase, as a crash and the restart that recovers from it. Seeds and Hypothesis
 write by the same phrases; the phrases lie beside this module, by subject.
@@ -87,7 +87,7 @@ def first_ops(draft: Draft) -> tuple[Op, ...]:
 
 
 def phrase_for(space: Space, setup: Setup, kind: Kind, run: int) -> tuple[Op, ...]:
-    """One phrase by itself, as such programs have it."""
+    """Generate one phrase, a short run of ops of one kind, as it occurs in programs."""
     draft = Draft(space, setup, SeededChance(run, 0))
     draft.joined.update({one.client: one for one in space.consumers})
     PHRASES[kind](draft)
@@ -95,7 +95,7 @@ def phrase_for(space: Space, setup: Setup, kind: Kind, run: int) -> tuple[Op, ..
 
 
 def swarm_kinds(space: Space, chance: Chance) -> tuple[Kind, ...]:
-    """The kinds of one program, each as often as its weight and the swarm's say."""
+    """The kinds of ops of one program, each as often as its weights say."""
     weights: dict[Kind, int] = {}
     for kind in dict.fromkeys(space.kinds):
         weight = chance.pick(SWARM_WEIGHTS)
@@ -104,7 +104,7 @@ def swarm_kinds(space: Space, chance: Chance) -> tuple[Kind, ...]:
 
 
 def burst(draft: Draft) -> None:
-    """Add several puts, all alike or each drawn anew."""
+    """Add several puts, all alike or each drawn again."""
     chance, drawn = draft.chance, draft.drawn
     size = chance.pick(draft.space.burst_sizes)
     if chance.coin():

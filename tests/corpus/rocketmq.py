@@ -433,18 +433,29 @@ class Server:
             copy = copy_of(root, settings, Path(scratch))
             return self.serve_here(copy, settings)
 
+    def served(self, root: Path, settings: Settings, scratch: Path) -> Row:
+        """As ``serve_all``, without ``changes``: the store is shut down behind.
+
+        An orderly end sleeps for seconds. The copy, in ``scratch``, is left there.
+        """
+        return self._served(copy_of(root, settings, scratch), settings, "leave")
+
     def serve_here(self, root: Path, settings: Settings) -> Row:
         """As ``serve_all``, on the directory itself, which RocketMQ recovers."""
+        before = contents(root, settings)
+        manifest = self._served(root, settings, "close")
+        return manifest | {"changes": _changes(before, contents(root, settings))}
+
+    def _served(self, root: Path, settings: Settings, end: str) -> Row:
         broker = self._brokers.of(self.version)
         told_before = len(broker.said)
-        before = contents(root, settings)
         manifest: Row = {"version": self.version, "outcome": "served", "why": None}
         manifest |= {"log": None, "queues": []}
         clock = threading.Timer(SERVE_SECONDS_MAX, broker.shoot)
         clock.start()
         try:
             broker.take(root, settings)
-            manifest |= _asked_for_all(broker)
+            manifest |= _asked_for_all(broker, end)
         except BrokerEnded as ended:
             is_hung = not clock.is_alive()
             outcome = "hung" if is_hung else _outcome(str(ended))
@@ -453,8 +464,7 @@ class Server:
         finally:
             clock.cancel()
         said = broker.said[told_before:][:SAID_LINES_MAX]
-        changes = _changes(before, contents(root, settings))
-        return manifest | {"changes": changes, "said": said}
+        return manifest | {"said": said}
 
 
 def copy_of(root: Path, settings: Settings, target: Path) -> Path:
@@ -472,9 +482,9 @@ def _outcome(why: str) -> str:
     return "ended" if why.startswith("RocketMQ ended") else "failed"
 
 
-def _asked_for_all(broker: Broker) -> Row:
+def _asked_for_all(broker: Broker, end: str) -> Row:
     broker.open()
-    for verb in ("drain", "serve", "close"):
+    for verb in ("drain", "serve", end):
         broker.tell(verb)
     told: Row = {"queues": []}
     while "closed" not in (row := broker.answer("serve")):

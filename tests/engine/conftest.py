@@ -9,10 +9,9 @@ from typing import Any, TypeAlias
 
 import pytest
 from golden_kinds import Reader, Row, RunClient
+from java_programs import JVM_SECONDS_MAX, built
 from store_builder import StoreBuilder
 
-JVM_SECONDS_MAX = 300
-GOLDEN = Path(__file__).parents[1] / "golden"
 AskFilters: TypeAlias = Callable[[Sequence[Row]], list[Any]]
 
 
@@ -46,13 +45,6 @@ def rocketmq(
     return read
 
 
-def java_and_maven() -> tuple[str, str]:
-    java, maven = shutil.which("java"), shutil.which("mvn")
-    if java is None or maven is None:
-        pytest.skip("needs `java` and `mvn` on the PATH: RocketMQ runs in a JVM")
-    return java, maven
-
-
 def ran(*command: str | Path, told: str = "") -> str:
     done = subprocess.run(
         command,
@@ -68,16 +60,12 @@ def ran(*command: str | Path, told: str = "") -> str:
 @pytest.fixture(scope="session")
 def rocketmq_filters(tmp_path_factory: pytest.TempPathFactory) -> AskFilters:
     """Asks RocketMQ's own filter classes; ``golden/filters`` says what."""
-    java, maven = java_and_maven()
-    build = tmp_path_factory.mktemp("golden-filters")
-    settings = ("-q", "-B", f"-Dgolden.build={build}")
-    ran(maven, *settings, "-f", GOLDEN / "filters" / "pom.xml", "package")
+    jar = built("filters")
 
     def ask(requests: Sequence[Row]) -> list[Any]:
         told = "".join(json.dumps(request) + "\n" for request in requests)
         home = tmp_path_factory.mktemp("home")
-        jar = build / "golden-filters.jar"
-        answers = ran(java, f"-Duser.home={home}", "-jar", jar, told=told)
+        answers = ran("java", f"-Duser.home={home}", "-jar", jar, told=told)
         return [json.loads(line) for line in answers.splitlines()]
 
     return ask
@@ -89,10 +77,6 @@ def golden_client(tmp_path_factory: pytest.TempPathFactory) -> RunClient:
 
     Takes java's arguments from the class on, and what is told on standard input.
     """
-    java, maven = java_and_maven()
-    build = tmp_path_factory.mktemp("golden-client")
     java_home = f"-Duser.home={tmp_path_factory.mktemp('home')}"
-    pom = GOLDEN / "client" / "pom.xml"
-    ran(maven, "-q", "-B", f"-Dgolden.build={build}", "-f", pom, "package")
-    on_jar = (java, java_home, "-cp", build / "golden-client.jar")
+    on_jar = ("java", java_home, "-cp", built("client"))
     return lambda *more, told="": ran(*on_jar, *more, told=told)

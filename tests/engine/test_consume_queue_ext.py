@@ -372,7 +372,7 @@ def test_a_unit_that_could_not_be_appended_leaves_nothing_beside_its_queue(
     put_and_reput(beside, dispatched).put(2)
     for _ in range(times):
         beside.disk.fail(DiskFault("create", "EIO", 1, "consumequeue/"))
-        with pytest.raises(OSError, match="was told to fail"):
+        with pytest.raises(OSError, match="was made to fail"):
             beside.reput()
 
     beside.reput()

@@ -101,7 +101,7 @@ def test_a_log_that_is_kept_elsewhere_costs_no_queue(
 
     said = refusal_of(root, config_for(settings_of(root)))
 
-    assert said.startswith("commitlog: no log lies beside the queues")
+    assert said.startswith("commitlog: there are queues but no log")
     assert " units of " in said
     assert " index files" in said
 

@@ -139,7 +139,7 @@ def test_a_load_that_cannot_read_leaves_its_directory_to_the_next(
 ) -> None:
     store.put(3).make_all_durable().kill().fail("read")
 
-    with pytest.raises(StoreCorrupted, match="read was told to fail"):
+    with pytest.raises(StoreCorrupted, match="read was made to fail"):
         store.loaded()
 
     store.disk.heal()
@@ -153,7 +153,7 @@ def test_a_start_that_fails_leaves_its_directory_to_the_next(
     store.put(PER_FILE + 5).reput().kill()
     loaded = store.loaded()
     store.fail_at(at_action, "write", "sync")
-    with pytest.raises(OSError, match="was told to fail"):
+    with pytest.raises(OSError, match="was made to fail"):
         loaded.start()
     assert not loaded.is_started
     store.disk.heal()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from java_programs import built
 from store_builder import EPOCH_MS, SYNC, StoreBuilder
 
 from crashmq.engine.broker.broker_controller import BrokerController
@@ -462,10 +462,7 @@ def delays(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[..., list[str]]:
     """Runs a verb of ``golden/delays`` on the released jars; needs Maven Central."""
-    java, maven = shutil.which("java"), shutil.which("mvn")
-    if java is None or maven is None:
-        pytest.skip("needs `java` and `mvn` on the PATH: RocketMQ runs in a JVM")
-    build = tmp_path_factory.mktemp("golden-delays")
+    jar = built("delays")
     home = tmp_path_factory.mktemp("home")
 
     def ran(*command: str | Path) -> list[str]:
@@ -475,10 +472,7 @@ def delays(
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout.splitlines()
 
-    settings = ("-q", "-B", f"-Dgolden.build={build}")
-    ran(maven, *settings, "-f", GOLDEN / "pom.xml", "package")
-    jar = build / "golden-delays.jar"
-    return lambda *verb: ran(java, f"-Duser.home={home}", "-jar", jar, *verb)
+    return lambda *verb: ran("java", f"-Duser.home={home}", "-jar", jar, *verb)
 
 
 @pytest.mark.slow

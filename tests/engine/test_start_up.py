@@ -188,7 +188,7 @@ def test_the_mark_vouches_for_no_unit_that_a_start_cut_before_it_failed(
     assert store.mount.file_size("checkpoint") == 4096
     store.disk.fail(DiskFault("read", "EIO", times, "consumequeue"))
 
-    with pytest.raises(OSError, match="was told to fail"):
+    with pytest.raises(OSError, match="was made to fail"):
         store.restart()
 
     assert store.queue() == ()

@@ -287,7 +287,7 @@ def test_an_op_that_the_store_cannot_do_is_skipped_with_the_reason() -> None:
     seen = interpreter.run(AdvanceClock(5), 0).seen
 
     assert isinstance(seen, Skipped)
-    assert "HasClock (its time moves only when it is asked to)" in seen.reason
+    assert "HasClock (its time moves only when the harness moves it)" in seen.reason
 
 
 @pytest.mark.parametrize("name", [one.name for one in RUNNABLE])

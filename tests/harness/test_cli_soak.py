@@ -126,7 +126,7 @@ def test_a_soak_without_spark_goes_on_and_becomes_longer(tmp_path: Path) -> None
 
     found, wanted = summary_of(tmp_path / "again"), summary_of(tmp_path / "whole")
     assert (again.returncode, whole.returncode) == (0, 0), again.stderr
-    assert "goes on with run" in again.stderr
+    assert "continues run" in again.stderr
     assert "20 of 60 episodes are there" in again.stderr
     assert found["digest"] == wanted["digest"]
     assert (found["episodes"], found["steps"]) == (60, wanted["steps"])

@@ -43,7 +43,7 @@ def test_crashes_in_recoveries_that_were_not_tried_leave_it_open() -> None:
 
 
 def test_states_left_to_chance_leave_a_moment_open() -> None:
-    counts = explored(Limits(depth=1, exact_max=1, told=1, draws=2))
+    counts = explored(Limits(depth=1, exact_max=1, promising=1, draws=2))
 
     assert counts.open > 0
     assert counts.drawn.total() > 0

@@ -1,4 +1,4 @@
-"""The states of one moment: each once, all where they are few, and counted."""
+"""The states of one crash point: each once, all where they are few, and counted."""
 
 from __future__ import annotations
 
@@ -15,40 +15,42 @@ from crashmq.models.ops import Crash, PutMessage, RunService, Survivors
 from crashmq.models.program import Program, Setup
 
 
-def moments(profile: str = "ext4_ordered") -> list[CrashPoint]:
+def crash_points(profile: str = "ext4_ordered") -> list[CrashPoint]:
     setup = Setup(disk_profile=profile)
     ops = (PutMessage("T0", 0, 16), PutMessage("T1", 0, 700), RunService("reput"))
-    return record(Program(setup, ops), "").moments
+    return record(Program(setup, ops), "").crash_points
 
 
-def view_after(moment: CrashPoint, survivors: Survivors, views: StateKeys) -> StateKey:
-    disk = SimDisk.fork(moment.disk)
+def view_after(
+    crash_point: CrashPoint, survivors: Survivors, state_keys: StateKeys
+) -> StateKey:
+    disk = SimDisk.fork(crash_point.disk)
     disk.crash(Crash("power_loss", survivors))
-    return views.of(*disk.seen())
+    return state_keys.of(*disk.seen())
 
 
 def test_all_vectors_are_as_many_as_were_counted_and_each_is_another() -> None:
-    for moment in moments():
-        spread = CrashStates(moment.disk, StateKeys())
+    for crash_point in crash_points():
+        crash_states = CrashStates(crash_point.disk, StateKeys())
 
-        vectors = [state.vector for state in spread.all()]
+        vectors = [state.vector for state in crash_states.all()]
 
-        assert len(vectors) == len(set(vectors)) == spread.space(1 << 20)
+        assert len(vectors) == len(set(vectors)) == crash_states.space(1 << 20)
 
 
 def test_what_all_yields_is_what_the_disk_itself_enumerates() -> None:
-    views = StateKeys()
-    for moment in moments()[::3]:
-        spread = CrashStates(moment.disk, views)
-        ours = {spread.survivors(state.vector) for state in spread.all()}
+    state_keys = StateKeys()
+    for crash_point in crash_points()[::3]:
+        crash_states = CrashStates(crash_point.disk, state_keys)
+        ours = {crash_states.survivors(state.vector) for state in crash_states.all()}
 
-        assert ours == set(PendingUnits.of(moment.disk).choices())
+        assert ours == set(PendingUnits.of(crash_point.disk).choices())
 
 
 def test_some_are_few_begin_with_the_extremes_and_are_states_of_all() -> None:
-    spread = CrashStates(moments("posix_min")[-1].disk, StateKeys())
+    crash_states = CrashStates(crash_points("posix_min")[-1].disk, StateKeys())
 
-    some = list(spread.some(seed=1, told=30, draws=10))
+    some = list(crash_states.some(seed=1, promising=30, draws=10))
 
     assert 30 <= len(some) <= 40
     assert len({state.vector for state in some}) == len(some)
@@ -60,14 +62,16 @@ def test_some_are_few_begin_with_the_extremes_and_are_states_of_all() -> None:
 def test_the_write_order_s_states_are_what_a_prefix_of_the_actions_leaves(
     profile: str,
 ) -> None:
-    views = StateKeys()
-    for moment in moments(profile)[::3]:
-        pending = PendingUnits.of(moment.disk)
+    state_keys = StateKeys()
+    for crash_point in crash_points(profile)[::3]:
+        pending = PendingUnits.of(crash_point.disk)
         kept = [Survivors("units", units=units) for units in pending.write_order()]
         prefixes = [Survivors("prefix", number=n) for n in range(1, 200)]
 
-        ours = [view_after(moment, survivors, views) for survivors in kept]
-        theirs = [view_after(moment, survivors, views) for survivors in prefixes]
+        ours = [view_after(crash_point, survivors, state_keys) for survivors in kept]
+        theirs = [
+            view_after(crash_point, survivors, state_keys) for survivors in prefixes
+        ]
 
         assert list(dict.fromkeys(ours)) == list(dict.fromkeys(theirs))[: len(ours)]
         assert set(ours) >= set(theirs) or not ours
@@ -75,15 +79,15 @@ def test_the_write_order_s_states_are_what_a_prefix_of_the_actions_leaves(
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_disk_of_a_vector_is_what_a_crash_leaves_of_it(profile: str) -> None:
-    for moment in moments(profile)[::3]:
-        spread = CrashStates(moment.disk, StateKeys())
-        for state in spread.some(3, told=20, draws=5):
-            crashed = SimDisk.fork(moment.disk)
-            crashed.crash(Crash("power_loss", spread.survivors(state.vector)))
+    for crash_point in crash_points(profile)[::3]:
+        crash_states = CrashStates(crash_point.disk, StateKeys())
+        for state in crash_states.some(3, promising=20, draws=5):
+            crashed = SimDisk.fork(crash_point.disk)
+            crashed.crash(Crash("power_loss", crash_states.survivors(state.vector)))
 
-            made = SimDisk.fork(spread.disk(state.vector))
+            made = SimDisk.fork(crash_states.disk(state.vector))
 
-            assert told(made) == told(crashed)
+            assert promising(made) == promising(crashed)
 
 
 def test_a_bad_sector_stays_bad_where_nothing_survived_in_it() -> None:
@@ -92,13 +96,14 @@ def test_a_bad_sector_stays_bad_where_nothing_survived_in_it() -> None:
     disk.make_unreadable("f", 0, 2048)
     file = disk.mount().open("f", 2048, create=False, mapped=False)
     file.write_at(512, b"\1" * 1024)
-    spread = CrashStates(disk.snapshot(), StateKeys())
+    crash_states = CrashStates(disk.snapshot(), StateKeys())
 
     left = {
         state.vector.sectors: tuple(
-            at.start for at in SimDisk.fork(spread.disk(state.vector)).unreadable()
+            at.start
+            for at in SimDisk.fork(crash_states.disk(state.vector)).unreadable()
         )
-        for state in spread.all()
+        for state in crash_states.all()
     }
 
     assert left == {
@@ -109,7 +114,7 @@ def test_a_bad_sector_stays_bad_where_nothing_survived_in_it() -> None:
     }
 
 
-def told(disk: SimDisk) -> object:
+def promising(disk: SimDisk) -> object:
     """All that a disk is, but for bytes that are kept to be asked for again."""
     medium = disk.snapshot().medium
     inodes = {
@@ -119,30 +124,35 @@ def told(disk: SimDisk) -> object:
 
 
 def test_some_try_each_state_of_the_write_order() -> None:
-    moment = moments("posix_min")[-1]
-    spread = CrashStates(moment.disk, StateKeys())
-    wanted = {frozenset(units) for units in PendingUnits.of(moment.disk).write_order()}
+    crash_point = crash_points("posix_min")[-1]
+    crash_states = CrashStates(crash_point.disk, StateKeys())
+    wanted = {
+        frozenset(units) for units in PendingUnits.of(crash_point.disk).write_order()
+    }
 
-    some = [spread.survivors(s.vector) for s in spread.some(1, told=1000, draws=0)]
+    some = [
+        crash_states.survivors(s.vector)
+        for s in crash_states.some(1, promising=1000, draws=0)
+    ]
 
     assert len(wanted) > 5
     assert wanted <= {frozenset(survivors.units) for survivors in some}
 
 
 def test_equal_files_have_one_view_and_others_another() -> None:
-    views = StateKeys()
-    first, *_, last = moments()
+    state_keys = StateKeys()
+    first, *_, last = crash_points()
 
-    one = views.of(*SimDisk.fork(first.disk).seen())
+    one = state_keys.of(*SimDisk.fork(first.disk).seen())
 
-    assert one == views.of(*SimDisk.fork(first.disk).seen())
-    assert one != views.of(*SimDisk.fork(last.disk).seen())
+    assert one == state_keys.of(*SimDisk.fork(first.disk).seen())
+    assert one != state_keys.of(*SimDisk.fork(last.disk).seen())
 
 
 def test_a_moment_between_ops_comes_after_each_that_changed_something() -> None:
-    between = [moment for moment in moments() if moment.is_between]
+    between = [crash_point for crash_point in crash_points() if crash_point.is_between]
 
-    assert [len(moment.before) for moment in between] == [0, 1, 2, 3]
+    assert [len(crash_point.before) for crash_point in between] == [0, 1, 2, 3]
 
 
 def test_a_store_is_cut_within_its_head_on_the_grid_and_before_its_end() -> None:

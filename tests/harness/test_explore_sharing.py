@@ -75,21 +75,24 @@ PROGRAMS = {
 
 
 def states(
-    program: Program, views: StateKeys
+    program: Program, state_keys: StateKeys
 ) -> Iterator[tuple[CrashPoint, JudgedCrash, Remnant]]:
-    """Some of each moment's power losses, and its kill."""
-    falls = JudgedCrashes(views)
-    for moment in record(program, "power_loss").moments[::3]:
-        disk = SimDisk.fork(moment.disk)
-        remnant = Remnant(views.of(*disk.seen()), disk.files, disk.snapshot)
-        yield moment, falls.at(moment, "process_kill"), remnant
-        spread, one = CrashStates(moment.disk, views), falls.at(moment, "power_loss")
-        for state in spread.some(7, 24, 8):
+    """Some of each crash point's power losses, and its kill."""
+    falls = JudgedCrashes(state_keys)
+    for crash_point in record(program, "power_loss").crash_points[::3]:
+        disk = SimDisk.fork(crash_point.disk)
+        remnant = Remnant(state_keys.of(*disk.seen()), disk.files, disk.snapshot)
+        yield crash_point, falls.at(crash_point, "process_kill"), remnant
+        crash_states, one = (
+            CrashStates(crash_point.disk, state_keys),
+            falls.at(crash_point, "power_loss"),
+        )
+        for state in crash_states.some(7, 24, 8):
             made = (
-                partial(spread.files, state.vector),
-                partial(spread.disk, state.vector),
+                partial(crash_states.files, state.vector),
+                partial(crash_states.disk, state.vector),
             )
-            yield moment, one, Remnant(state.view, *made)
+            yield crash_point, one, Remnant(state.state_key, *made)
 
 
 CUTS = Mutant(
@@ -117,20 +120,20 @@ ENGINES = {"": None, "cuts": CUTS} | {
 def test_what_is_said_of_a_state_is_what_is_said_of_it_alone(
     name: str, engine: str
 ) -> None:
-    views, shared_starts, count = StateKeys(), Certificate(), 0
+    state_keys, shared_starts, count = StateKeys(), Certificate(), 0
     mutant = ENGINES[engine]
     with applied(mutant) if mutant is not None else nullcontext():
-        shared = Recoveries("power_loss", views, shared_starts)
-        for moment, one, remnant in states(PROGRAMS[name], views):
+        shared = Recoveries("power_loss", state_keys, shared_starts)
+        for crash_point, one, remnant in states(PROGRAMS[name], state_keys):
             if one.breach is not None:
                 continue
             count += 1
-            alone = Recoveries("power_loss", views, Certificate())
+            alone = Recoveries("power_loss", state_keys, Certificate())
             said, by_itself = (
                 (outcome.path, str(outcome.breach))
                 for outcome in (
-                    shared.outcome(moment, one, remnant),
-                    alone.outcome(moment, one, remnant),
+                    shared.outcome(crash_point, one, remnant),
+                    alone.outcome(crash_point, one, remnant),
                 )
             )
             assert said == by_itself
@@ -146,9 +149,9 @@ def test_states_are_counted_as_their_programs_would_be() -> None:
         history = record(PROGRAMS["sectors"], "power_loss")
         explorer.explore(history)
         outcomes = [
-            run_program(moment.program(crash)).outcome
-            for moment in history.moments
-            for crash in (Crash("process_kill"), *power_losses(moment))
+            run_program(crash_point.program(crash)).outcome
+            for crash_point in history.crash_points
+            for crash in (Crash("process_kill"), *power_losses(crash_point))
         ]
         states = {*told_apart(history, StateKeys())}
 
@@ -157,31 +160,35 @@ def test_states_are_counted_as_their_programs_would_be() -> None:
     assert 0 < outcomes.count(Outcome.VIOLATED) == explorer.counts.violations
 
 
-def power_losses(moment: CrashPoint) -> Iterator[Crash]:
-    spread = CrashStates(moment.disk, StateKeys())
-    for state in spread.all():
-        yield Crash("power_loss", spread.survivors(state.vector))
+def power_losses(crash_point: CrashPoint) -> Iterator[Crash]:
+    crash_states = CrashStates(crash_point.disk, StateKeys())
+    for state in crash_states.all():
+        yield Crash("power_loss", crash_states.survivors(state.vector))
 
 
 def told_apart(
-    history: History, views: StateKeys
+    history: History, state_keys: StateKeys
 ) -> Iterator[tuple[StateKey, int, CrashKind]]:
-    falls = JudgedCrashes(views)
-    for moment in history.moments:
-        kill = falls.at(moment, "process_kill")
-        yield views.of(*SimDisk.fork(moment.disk).seen()), kill.number, kill.kind
-        loss = falls.at(moment, "power_loss")
-        for state in CrashStates(moment.disk, views).all():
-            yield state.view, loss.number, loss.kind
+    falls = JudgedCrashes(state_keys)
+    for crash_point in history.crash_points:
+        kill = falls.at(crash_point, "process_kill")
+        yield (
+            state_keys.of(*SimDisk.fork(crash_point.disk).seen()),
+            kill.number,
+            kill.kind,
+        )
+        loss = falls.at(crash_point, "power_loss")
+        for state in CrashStates(crash_point.disk, state_keys).all():
+            yield state.state_key, loss.number, loss.kind
 
 
 def crashed(*ops: Op) -> tuple[Judge, Step, dict[str, bytes]]:
     """The judge of a store that was killed, and what its next start did and left."""
-    views = StateKeys()
-    moment = record(Program(SMALL_FILES, ops), "").moments[-1]
-    one = judged_crash(moment, "process_kill", views)
-    subject = moment.down_on(SimDisk.fork(moment.disk))
-    step = Interpreter(subject, moment.life).run(Restart(), len(one.ops))
+    state_keys = StateKeys()
+    crash_point = record(Program(SMALL_FILES, ops), "").crash_points[-1]
+    one = judged_crash(crash_point, "process_kill", state_keys)
+    subject = crash_point.down_on(SimDisk.fork(crash_point.disk))
+    step = Interpreter(subject, crash_point.life).run(Restart(), len(one.ops))
     return one.judge, step, dict(subject.files())
 
 

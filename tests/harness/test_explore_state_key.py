@@ -1,4 +1,4 @@
-"""What a view is made of: every byte that a store or the judge ever reads."""
+"""What a state key is made of: every byte that a store or the judge ever reads."""
 
 from __future__ import annotations
 
@@ -45,27 +45,27 @@ def test_a_start_does_not_read_what_no_view_holds(text: bytes) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_other_bytes_are_another_view_where_they_are_read(path: str) -> None:
-    views = StateKeys()
+    state_keys = StateKeys()
 
-    same = view_of(views, path, b"a") == view_of(views, path, b"b")
+    same = view_of(state_keys, path, b"a") == view_of(state_keys, path, b"b")
 
     assert same is (path in NEVER_READ)
 
 
-def view_of(views: StateKeys, path: str, data: bytes) -> StateKey:
+def view_of(state_keys: StateKeys, path: str, data: bytes) -> StateKey:
     disk = SimDisk()
     disk.load({path: data})
-    return views.of(*disk.seen())
+    return state_keys.of(*disk.seen())
 
 
 def test_what_cannot_be_read_is_another_view_and_so_is_a_fuller_disk() -> None:
-    views, seen = StateKeys(), []
+    state_keys, seen = StateKeys(), []
     for size, percent in ((0, 0), (0, 50), (0, 60), (512, 0), (1024, 0)):
         disk = SimDisk(capacity=1 << 16)
         disk.load({"f": bytes(1024)})
         if size:
             disk.make_unreadable("f", 0, size)
         disk.fill(percent)
-        seen.append(views.of(*disk.seen()))
+        seen.append(state_keys.of(*disk.seen()))
 
     assert len(set(seen)) == len(seen)

@@ -47,7 +47,7 @@ SMALL = Limits(
     depth=2,
     exact_max=16,
     exact_max_nested=4,
-    told=8,
+    promising=8,
     draws=4,
     nested_max=1,
     nested_draws=0,
@@ -75,18 +75,18 @@ def two_puts() -> Program:
 def test_what_is_said_of_a_state_is_what_its_program_says(
     scenario: str, ops: int
 ) -> None:
-    """Every state of a few moments, those of a recovery too."""
-    views = StateKeys()
-    recoveries = Recoveries(scenario, views, Certificate())
+    """Every state of a few crash points, those of a recovery too."""
+    state_keys = StateKeys()
+    recoveries = Recoveries(scenario, state_keys, Certificate())
     for number in range(4):
-        moments = record(short(scenario, number, ops), scenario).moments
-        moment = moments[len(moments) * (number + 1) // 5]
+        crash_points = record(short(scenario, number, ops), scenario).crash_points
+        crash_point = crash_points[len(crash_points) * (number + 1) // 5]
         for kind in KINDS:
-            one = judged_crash(moment, kind, views)
-            for crash, remnant in crashes(moment, kind, views):
-                said = recoveries.outcome(moment, one, remnant)
+            one = judged_crash(crash_point, kind, state_keys)
+            for crash, remnant in crashes(crash_point, kind, state_keys):
+                said = recoveries.outcome(crash_point, one, remnant)
                 assert said.breach is None
-                assert run_program(moment.program(crash)).outcome is Outcome.PASSED
+                assert run_program(crash_point.program(crash)).outcome is Outcome.PASSED
 
 
 def test_a_crash_takes_the_consumers_too_and_leaves_what_is_on_their_disks() -> None:
@@ -98,8 +98,8 @@ def test_a_crash_takes_the_consumers_too_and_leaves_what_is_on_their_disks() -> 
         *(Consume("c0"), TurnConsumer("c0", "persist"), EndConsumer("c0", "kill")),
         *(broadcasts, PutMessage("T0", 0, 16)),
     )
-    moments = record(Program(Setup(keeps_progress=True), ops), "").moments
-    before, after = moments[0], moments[-1]
+    crash_points = record(Program(Setup(keeps_progress=True), ops), "").crash_points
+    before, after = crash_points[0], crash_points[-1]
     program = after.program(Crash("process_kill"))
     store = after.down_on(SimDisk.fork(after.disk))
 
@@ -112,35 +112,37 @@ def test_a_crash_takes_the_consumers_too_and_leaves_what_is_on_their_disks() -> 
 
 
 def crashes(
-    moment: CrashPoint, kind: CrashKind, views: StateKeys
+    crash_point: CrashPoint, kind: CrashKind, state_keys: StateKeys
 ) -> Sequence[tuple[Crash, Remnant]]:
-    if kind == "process_kill" or not moment.disk.profile.loses_unsynced:
-        disk = SimDisk.fork(moment.disk)
-        remnant = Remnant(views.of(*disk.seen()), disk.files, lambda: moment.disk)
+    if kind == "process_kill" or not crash_point.disk.profile.loses_unsynced:
+        disk = SimDisk.fork(crash_point.disk)
+        remnant = Remnant(
+            state_keys.of(*disk.seen()), disk.files, lambda: crash_point.disk
+        )
         return [(Crash(kind), remnant)]
-    spread = CrashStates(moment.disk, views)
+    crash_states = CrashStates(crash_point.disk, state_keys)
     return [
         (
-            Crash("power_loss", spread.survivors(state.vector)),
+            Crash("power_loss", crash_states.survivors(state.vector)),
             Remnant(
-                state.view,
-                partial(spread.files, state.vector),
-                partial(spread.disk, state.vector),
+                state.state_key,
+                partial(crash_states.files, state.vector),
+                partial(crash_states.disk, state.vector),
             ),
         )
-        for state in spread.some(0, 4, 2)
+        for state in crash_states.some(0, 4, 2)
     ][:6]
 
 
 def test_a_view_tells_the_files_that_its_program_finds() -> None:
-    views = StateKeys()
-    for moment in record(two_puts(), "").moments:
-        spread = CrashStates(moment.disk, views)
-        for state in spread.some(0, 40, 4):
-            crash = Crash("power_loss", spread.survivors(state.vector))
-            disk = SimDisk.fork(moment.disk)
+    state_keys = StateKeys()
+    for crash_point in record(two_puts(), "").crash_points:
+        crash_states = CrashStates(crash_point.disk, state_keys)
+        for state in crash_states.some(0, 40, 4):
+            crash = Crash("power_loss", crash_states.survivors(state.vector))
+            disk = SimDisk.fork(crash_point.disk)
             disk.crash(crash)
-            assert views.of(*disk.seen()) == state.view
+            assert state_keys.of(*disk.seen()) == state.state_key
 
 
 @pytest.mark.parametrize("mutant", ["R01", "R22"])
@@ -177,8 +179,8 @@ def test_an_op_that_a_crash_ended_may_be_done_or_not() -> None:
 
 
 def test_falls_told_from_those_before_are_what_each_is_by_itself() -> None:
-    views = StateKeys()
-    falls = JudgedCrashes(views)
+    state_keys = StateKeys()
+    falls = JudgedCrashes(state_keys)
     put_meanwhile = During(PutMessage("T0", 0, 600), 4, PutMessage("T1", 0, 16))
     programs = [
         *[short("power_loss", number, 8) for number in range(4)],
@@ -186,9 +188,12 @@ def test_falls_told_from_those_before_are_what_each_is_by_itself() -> None:
         Program(Setup(), (During(Restart(), 2, RunService("reput")),)),
     ]
     for program in programs:
-        for moment in record(program, "power_loss").moments:
+        for crash_point in record(program, "power_loss").crash_points:
             for kind in KINDS:
-                one, alone = falls.at(moment, kind), judged_crash(moment, kind, views)
+                one, alone = (
+                    falls.at(crash_point, kind),
+                    judged_crash(crash_point, kind, state_keys),
+                )
                 assert (one.kind, one.ops, one.number, str(one.breach)) == (
                     *(alone.kind, alone.ops, alone.number, str(alone.breach)),
                 )
@@ -198,10 +203,10 @@ def test_a_fall_amid_a_write_of_the_checkpoint_may_have_torn_it() -> None:
     services = RunService("flush_commit_log"), RunService("checkpoint")
     falls, ops = JudgedCrashes(StateKeys()), (*two_puts().ops, *services)
     torn = {
-        moment.disk.last
-        for moment in record(Program(Setup(), ops), "").moments
+        crash_point.disk.last
+        for crash_point in record(Program(Setup(), ops), "").crash_points
         for kind in KINDS
-        if falls.at(moment, kind, 4).number != falls.at(moment, kind).number
+        if falls.at(crash_point, kind, 4).number != falls.at(crash_point, kind).number
     }
 
     assert torn == {("write", "checkpoint")}
@@ -229,7 +234,7 @@ def test_the_same_history_and_seed_give_the_same_certificate() -> None:
 
 
 def test_neither_lock_nor_abort_is_ever_read() -> None:
-    """So that what they hold may be left out of a view."""
+    """So that what they hold may be left out of a state key."""
     read: list[str] = []
     before = SimFile.read_at
     with pytest.MonkeyPatch.context() as patch:

@@ -132,10 +132,11 @@ def test_the_way_from_the_readme_to_the_answer_of_a_pull_is_there() -> None:
     (asked,) = [q for q in questions()[PullOver] if q.laws == (pull_is_answered_right,)]
     way = (DOCS / "laws.md").read_text("utf-8").partition("## How a law is asked")[2]
 
-    for step in ("judge.py", "Judge.ask", "asked_of_reads.py", asked.ask.__name__):
+    assert asked.judge is not None
+    for step in ("judge.py", "Judge.ask", "asked_of_reads.py", asked.judge.__name__):
         assert f"{step}`" in way
     assert f"`{pull_is_answered_right.judge.__name__}`" in way
-    assert asked.ask.__module__.endswith("asked_of_reads")
+    assert asked.judge.__module__.endswith("asked_of_reads")
 
 
 def test_a_capability_names_the_laws_that_fall_silent_without_it() -> None:

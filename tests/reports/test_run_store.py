@@ -160,4 +160,4 @@ def test_spark_that_is_gone_is_one_sentence() -> None:
     told = run_store._told(stopped)
 
     assert isinstance(told, EnvironmentMissing)
-    assert "the same command goes on with it" in str(told)
+    assert "the same command continues" in str(told)

@@ -127,13 +127,19 @@ _EXPLORE = (
     (
         "X01",
         *("explorer", "Explorer._explore"),
-        *("self._kill(moment, kill, cut, disk, depth)", "pass"),
+        *("self._kill(crash_point, kill, cut, disk, depth)", "pass"),
     ),
-    ("X02", "explorer", "Explorer._decide", "view, one.number,", "view, 0,"),
+    (
+        "X02",
+        "explorer",
+        "Explorer._decide",
+        "state_key, judged.number,",
+        "state_key, 0,",
+    ),
     (
         "X03",
         *("explorer", "Explorer._decide"),
-        *("view, one.number,", "view[1:], one.number,"),
+        *("state_key, judged.number,", "state_key[1:], judged.number,"),
     ),
     (
         "X04",
@@ -167,7 +173,7 @@ _EXPLORE = (
     (
         "X12",
         *("judges", "Judges.number"),
-        *("self._views.number(token(state))", "0"),
+        *("self._state_keys.number(token(state))", "0"),
     ),
     ("X16", "judges", "Judges.number", "is_alike(known[0], state)", "True"),
     ("X23", "judged_crash", "_are_alike", "and one.entries is other.entries", ""),
@@ -183,11 +189,11 @@ _EXPLORE = (
     (
         "X27",
         *("recovery", "Recoveries._end"),
-        *("(left.number, fall.number, found)", "(left.number, 0, found)"),
+        *("(left.number, judged.number, found)", "(left.number, 0, found)"),
     ),
-    ("X38", "recovery", "Recoveries.outcome", "fall.kind)", '"power_loss")'),
-    ("X39", "recovery", "_root", "fall.kind, ", ""),
-    ("X29", "recovery", "Recoveries._left", "positions, numbers, view", "numbers"),
+    ("X38", "recovery", "Recoveries.outcome", "judged.kind)", '"power_loss")'),
+    ("X39", "recovery", "_root", "judged.kind, ", ""),
+    ("X29", "recovery", "Recoveries._left", "positions, numbers, state_key", "numbers"),
     (
         "X30",
         *("recovery", "Recoveries.outcome"),

@@ -1,1 +1,1 @@
-"""The clients of a broker: who consumes for which group, and who holds which queue."""
+"""The clients of a broker: members of groups, and locks of queues."""

@@ -1,4 +1,4 @@
-"""BrokerClients: what a broker knows of its clients, all of it in memory."""
+"""BrokerClients: what a broker knows of its clients, in memory only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crashmq.engine.host.runtime import Runtime
 
 
 class BrokerClients:
-    """Who consumes for which group, who holds which queue, and who falls silent."""
+    """The members of groups, the locks of queues, and the scan for inactive clients."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.consumer_manager = ConsumerManager(runtime)

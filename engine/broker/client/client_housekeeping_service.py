@@ -1,4 +1,4 @@
-"""ClientHousekeepingService: drops clients that have fallen silent, every 10 seconds.
+"""ClientHousekeepingService: drops clients without heartbeats, every 10 seconds.
 
 Source: org.apache.rocketmq.broker.client.ClientHousekeepingService, RocketMQ 5.3.
 """
@@ -19,5 +19,5 @@ class ClientHousekeepingService:
         self._consumer_manager = consumer_manager
 
     def run_once(self) -> int:
-        """One scan; returns how many groups lost a member by it."""
+        """Scan once; returns how many groups lost a member."""
         return self._consumer_manager.scan_not_active_channel()

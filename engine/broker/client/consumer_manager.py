@@ -1,13 +1,14 @@
-"""ConsumerManager: which clients consume for which group, and what they subscribe.
+"""ConsumerManager: the members of each group, and what they subscribe.
 
-A client is known by its heartbeats, and by the channel on which they come. It goes when
-it says so, when its channel closes, or once 120 seconds have passed without one. Of all
-members of a group the newest subscription of a topic counts. Whoever consumes for a
-group is told when another one comes or goes, or subscribes something else.
+A client is known by its heartbeats, and by the channel on which they come. It is
+removed when it unregisters, when its channel closes, or 120 seconds after its last
+heartbeat. Of all members' subscriptions to a topic the newest is in effect. Members are
+notified when another one joins or leaves, or the subscription changes.
 
 Source: org.apache.rocketmq.broker.client.ConsumerManager, ConsumerGroupInfo, RocketMQ
-5.3. Differs: a client that has expired is told to the others too; there, the scan that
-drops it is silent, and its queues rest until the others' next own rebalance.
+5.3. Differs: the other members are also notified when a client expires; in RocketMQ the
+scan that drops it is silent, and its queues are not consumed until their own next
+rebalance.
 """
 
 from __future__ import annotations
@@ -32,24 +33,24 @@ RESUBSCRIBED = probe("consumer_manager.resubscribed", "a group subscribed otherw
 
 
 class ConsumerIdsChangeListener(Protocol):
-    """Hears of groups and their members; called with no lock held.
+    """Is notified of changes of groups and members; called with no lock held.
 
     Source: org.apache.rocketmq.broker.client.ConsumerIdsChangeListener.
     """
 
     def consumer_ids_changed(self, group: str, client_ids: Sequence[str]) -> None:
-        """The members of a group, or what they subscribe, have changed.
+        """The members of a group, or their subscriptions, have changed.
 
-        Each of ``client_ids``, sorted, is to rebalance.
+        ``client_ids``, sorted, are the members, which must rebalance.
         """
 
     def group_registered(
         self, group: str, subscriptions: Sequence[SubscriptionData]
     ) -> None:
-        """A member of a group has said what it subscribes."""
+        """A member of a group has sent what it subscribes."""
 
     def group_unregistered(self, group: str) -> None:
-        """A group has no member any more."""
+        """A group has lost its last member."""
 
 
 @dataclass(slots=True)
@@ -71,15 +72,15 @@ class _Group:
         return tuple(sorted({client.client_id for client in self.clients.values()}))
 
     def update_channel(self, channel: str, client_id: str, now_ms: int) -> bool:
-        """Take note of a heartbeat; whether that is a new member, or a new channel."""
+        """Record a heartbeat; returns whether the member, or its channel, is new."""
         known = self.clients.get(channel)
         self.clients[channel] = _Client(client_id, now_ms)
         return known is None or known.client_id != client_id
 
     def update_subscription(self, told: Collection[SubscriptionData]) -> bool:
-        """Take over what is newer, and forget topics that are not told any more.
+        """Adopt newer subscriptions, and drop topics that are no longer subscribed.
 
-        Source: ConsumerGroupInfo#updateSubscription.
+        Returns whether anything changed. Source: ConsumerGroupInfo#updateSubscription.
         """
         is_changed = False
         for one in told:
@@ -113,7 +114,7 @@ class ConsumerManager:
             assert known.clients, group
 
     def append_listener(self, listener: ConsumerIdsChangeListener) -> None:
-        """Let somebody hear of groups and members, after those who do already."""
+        """Add a listener, called after those added before."""
         self._listeners.append(listener)
 
     def register_consumer(
@@ -124,16 +125,16 @@ class ConsumerManager:
         *,
         notify: bool = True,
     ) -> bool:
-        """Take note of a heartbeat.
+        """Record a heartbeat.
 
         Args:
-            client_id: who sent it.
-            consumer: for which group it consumes, and what it subscribes.
-            channel: on which it came; "": one of that client alone.
-            notify: whether the members are told of a change.
+            client_id: the client that sent it.
+            consumer: the group it consumes for, and what it subscribes.
+            channel: the connection on which it came; "": one of that client alone.
+            notify: whether the members are notified of a change.
 
         Returns:
-            Whether that was a change.
+            Whether members or subscriptions changed.
 
         Source: ConsumerManager#registerConsumer.
         """
@@ -161,7 +162,7 @@ class ConsumerManager:
     def unregister_consumer(
         self, group: str, client_id: str, *, notify: bool = True
     ) -> None:
-        """Take note that a client consumes no more for a group.
+        """Remove a client from a group.
 
         Source: ConsumerManager#unregisterConsumer.
         """
@@ -176,7 +177,7 @@ class ConsumerManager:
                 self._tell_members(name, client_ids)
 
     def do_channel_close_event(self, channel: str) -> None:
-        """Take note that a channel has closed: whoever came on it is gone.
+        """Remove every client whose heartbeats came on this channel: it has closed.
 
         Source: ConsumerManager#doChannelCloseEvent.
         """
@@ -191,7 +192,7 @@ class ConsumerManager:
                 self._tell_members(name, client_ids)
 
     def scan_not_active_channel(self) -> int:
-        """Drop the clients without a heartbeat for too long; how many groups lost one.
+        """Drop inactive clients; returns how many groups lost one.
 
         Source: ConsumerManager#scanNotActiveChannel.
         """
@@ -212,7 +213,7 @@ class ConsumerManager:
     def _remove(
         self, goes: Callable[[str, _Client], bool], of_group: str | None = None
     ) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Drop clients; each group that lost one, and who is left in it."""
+        """Drop clients for which ``goes``; yields each such group, and who is left."""
         lost: list[tuple[str, tuple[str, ...]]] = []
         with self._lock:
             for name in [*self._groups] if of_group is None else [of_group]:
@@ -237,7 +238,7 @@ class ConsumerManager:
             listener.consumer_ids_changed(group, client_ids)
 
     def consumer_id_list(self, group: str) -> tuple[str, ...]:
-        """The ids of the members of a group, sorted as text; empty: it has none.
+        """The client ids of a group's members, sorted as text; empty without members.
 
         Source: ConsumerManageProcessor#getConsumerListByGroup, without an order there.
         """
@@ -246,7 +247,7 @@ class ConsumerManager:
             return known.client_ids if known is not None else ()
 
     def find_subscription_data(self, group: str, topic: str) -> SubscriptionData | None:
-        """What a group subscribes of a topic; None: nothing, or it has no member.
+        """A group's subscription to a topic; None: it has none, or no member.
 
         Source: ConsumerManager#findSubscriptionData.
         """
@@ -255,13 +256,13 @@ class ConsumerManager:
             return known.subscriptions.get(topic) if known is not None else None
 
     def subscriptions_of(self, group: str) -> tuple[SubscriptionData, ...]:
-        """All that a group subscribes, in the order in which it began to."""
+        """All subscriptions of a group, in the order in which they were added."""
         with self._lock:
             known = self._groups.get(group)
             return (*known.subscriptions.values(),) if known is not None else ()
 
     def message_model_of(self, group: str) -> MessageModel | None:
-        """How the members of a group share; None: it has none.
+        """Whether a group clusters or broadcasts; None: it has no member.
 
         Source: ConsumerGroupInfo#getMessageModel.
         """

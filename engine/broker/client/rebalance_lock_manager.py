@@ -1,8 +1,8 @@
-"""RebalanceLockManager: which client of a group consumes a queue in order.
+"""RebalanceLockManager: which client of a group may consume a queue in order.
 
-A lock is held by one client for 60 seconds after it was granted last; its holder asks
-again every 20 seconds, and takes it for lost after 30. Locks are in memory alone: a
-broker that starts again knows none.
+A client holds a lock for 60 seconds after it was last granted. It asks again every 20
+seconds, and treats its lock as lost after 30. Locks are only in memory: a restarted
+broker has none.
 
 Source: org.apache.rocketmq.broker.client.rebalance.RebalanceLockManager, RocketMQ 5.3.
 """
@@ -43,7 +43,7 @@ class RebalanceLockManager:
     def try_lock_batch(
         self, group: str, queues: Collection[MessageQueue], client_id: str
     ) -> tuple[MessageQueue, ...]:
-        """Lock queues, or hold them longer; those that the client holds now, sorted.
+        """Lock queues or renew their locks; returns those the client now holds, sorted.
 
         Source: RebalanceLockManager#tryLockBatch.
         """
@@ -59,7 +59,7 @@ class RebalanceLockManager:
     def unlock_batch(
         self, group: str, queues: Collection[MessageQueue], client_id: str
     ) -> None:
-        """Let go of the queues that the client holds; others stay as they are.
+        """Release those of the queues that the client holds; other locks stay.
 
         Source: RebalanceLockManager#unlockBatch.
         """
@@ -71,7 +71,7 @@ class RebalanceLockManager:
                     del locks[queue]
 
     def is_locked(self, group: str, queue: MessageQueue, client_id: str) -> bool:
-        """Whether the client holds the queue, and its lock has not expired."""
+        """Whether the client holds the queue's lock, and it has not expired."""
         with self._lock:
             known = self._locks.get(group, {}).get(queue)
             if known is None or known.client_id != client_id:

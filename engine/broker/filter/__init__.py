@@ -1,1 +1,1 @@
-"""Which messages of a topic a group has asked for, and how a pull finds them."""
+"""Filters by SQL92 expressions: registration, bit maps in dispatch, pulls."""

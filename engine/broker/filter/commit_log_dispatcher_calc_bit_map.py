@@ -1,13 +1,13 @@
-"""CommitLogDispatcherCalcBitMap: says of each message for which groups it may be.
+"""CommitLogDispatcherCalcBitMap: computes which groups may want a message.
 
-It comes first of all dispatchers. The bit map has the positions of every group on the
-topic whose expression the message matches, or may match; the queue keeps it beside the
-message's unit, and a pull passes over a message that has not all positions of its group
-without reading it.
+It is the first of all dispatchers. The bit map has the Bloom filter positions of every
+group on the topic whose expression the message matches, or may match. It is stored next
+to the message's unit, and a pull skips a message without reading it if not all
+positions of its group are set.
 
 Source: org.apache.rocketmq.broker.filter.CommitLogDispatcherCalcBitMap, RocketMQ 5.3.
-Differs: a message on which an expression fails has the group's positions; there it has
-not, and the group never gets it.
+Differs: a message on which an expression fails has the group's positions; in RocketMQ
+it has not, and the group never gets it.
 """
 
 from __future__ import annotations

@@ -25,11 +25,12 @@ class ConsumerFilterData:
     """The filter of a group on a topic; times are milliseconds since the epoch.
 
     Attributes:
-        condition: what the expression says; None if this broker cannot read it.
+        condition: the parsed expression; None if this broker cannot parse it.
         born_time: when it was registered.
-        dead_time: when the group was gone; before ``born_time`` while it is there.
-        client_version: of the subscription; the newest one counts.
-        covers_after: the bit map of a message stored after it says whether the message
+        dead_time: when the group lost its last member; before ``born_time`` while
+            it has one.
+        client_version: the version of the subscription; the highest is in effect.
+        covers_after: the bit map of a message stored later says whether the message
             matches.
     """
 
@@ -46,18 +47,18 @@ class ConsumerFilterData:
 
     @property
     def is_dead(self) -> bool:
-        """Whether the group is gone."""
+        """Whether the group has no member."""
         return self.dead_time >= self.born_time
 
     def covers(self, msg_store_time: int) -> bool:
-        """Whether the bit map of a message stored then knows of this filter.
+        """Whether a message stored then has a bit map computed with this filter.
 
         Source: ConsumerFilterData#isMsgInLive.
         """
         return msg_store_time > self.covers_after
 
     def asks_as(self, other: ConsumerFilterData) -> bool:
-        """Whether it has the expression of another one, and its positions."""
+        """Whether expression and Bloom filter positions are those of another filter."""
         return (
             self.expression == other.expression
             and self.expression_type == other.expression_type
@@ -66,7 +67,10 @@ class ConsumerFilterData:
 
 
 def condition_of(expression: str) -> Condition | None:
-    """What an expression says; None if it is none. Source: FilterFactory, SqlFilter."""
+    """The parsed expression; None if it is invalid.
+
+    Source: FilterFactory, SqlFilter.
+    """
     try:
         return parse(expression)
     except InvalidSelector:

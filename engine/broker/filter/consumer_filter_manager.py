@@ -1,19 +1,20 @@
-"""ConsumerFilterManager: which expressions groups subscribe by, topic by topic.
+"""ConsumerFilterManager: the expressions that groups subscribe by, topic by topic.
 
-A group is registered by what its client says of itself. One that is gone is kept for a
-day, and bit maps are computed for it as before; so a consumer that comes back finds
-them. The table is written to ``config/consumerFilter.json`` every ten seconds. How the
-file is replaced belongs to ``ConfigFile``; a crash takes what was registered since, and
-clients register again.
+A group's filter is registered when its client sends its subscription. The filter of a
+group without members is kept for a day, and bit maps are still computed for it, so that
+a consumer that comes back finds them. The table is written to
+``config/consumerFilter.json`` every ten seconds; ``ConfigFile`` replaces the file. A
+crash takes what was registered since then, and clients register again.
 
-A bit map says for whom a message is only if its dispatch knew of the filter. A filter
-is published first, and covers what is stored after the newest message of that moment:
-any message stored later is dispatched later. A start knows of no bit map by which
-filters it was computed, so a filter that was loaded covers what is stored from then on.
+A bit map is only valid for a filter if dispatch knew the filter when it computed it. So
+a filter is published first, and then covers what is stored after the newest message of
+that moment: any message stored later is dispatched later. After a start it is unknown
+with which filters old bit maps were computed, so a loaded filter covers what is stored
+from then on.
 
 Source: org.apache.rocketmq.broker.filter.ConsumerFilterManager, RocketMQ 5.3.0, and its
-file byte for byte. Differs: there a filter covers what is stored after the wall clock's
-time of its registration, also in later lives.
+file byte for byte. Differs: in RocketMQ a filter covers what is stored after the wall
+clock's time of its registration, also after a restart.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ REFUSED = probe("consumer_filter.refused", "a text that is no expression was ref
 OUTDATED = probe("consumer_filter.outdated", "an older subscription was passed over")
 CHANGED = probe("consumer_filter.changed", "a group changed its expression")
 REVIVED = probe("consumer_filter.revived", "a group that was gone came back")
-DIED = probe("consumer_filter.died", "a group subscribes a topic no more")
+DIED = probe("consumer_filter.died", "a group has unsubscribed a topic")
 CLEANED = probe("consumer_filter.cleaned", "a group that is gone was forgotten")
 RESHAPED = probe(
     "consumer_filter.reshaped", "a table was passed over, as bit maps have changed"
@@ -54,7 +55,7 @@ class ConsumerFilterManager:
     """The filters of all groups, in memory, and their file.
 
     Invariants:
-        each filter has its own topic and group as its key
+        each filter is stored under its own topic and group
     """
 
     def __init__(self, config: BrokerConfig, disk: Disk, runtime: Runtime) -> None:
@@ -86,10 +87,11 @@ class ConsumerFilterManager:
         self._file.settle()
 
     def open(self, newest_store_time: Callable[[], int]) -> None:
-        """Begin to cover messages; the store is started, and nothing is dispatched yet.
+        """Let loaded filters cover messages; the started store has not dispatched yet.
 
         Args:
-            newest_store_time: of all messages that were appended, in milliseconds.
+            newest_store_time: returns the newest store time of all messages, in
+                milliseconds.
         """
         with self._lock:
             self._newest = newest_store_time
@@ -100,12 +102,12 @@ class ConsumerFilterManager:
         """Write the table to its file, durably.
 
         Raises:
-            OSError: the disk failed; the file has the table of before or this one.
+            OSError: the disk failed; the file has the previous table or this one.
         """
         self._file.persist(self.encode())
 
     def register(self, group: str, subscriptions: Sequence[SubscriptionData]) -> None:
-        """Take over all that a group subscribes; what it lacks has died.
+        """Adopt all subscriptions of a group; its other filters become dead.
 
         Source: ConsumerFilterManager#register.
         """
@@ -122,9 +124,9 @@ class ConsumerFilterManager:
                     self._die(data)
 
     def register_one(self, group: str, subscription: SubscriptionData) -> bool:
-        """Take over one expression; False if it is none, or not newer than what is.
+        """Adopt one expression; False if it is invalid, or not newer than the present.
 
-        An expression that is none removes what a newer version of it replaces.
+        An invalid expression of a newer version removes the filter that it replaces.
 
         Source: FilterDataMapByTopic#register.
         """
@@ -165,7 +167,7 @@ class ConsumerFilterManager:
         return True
 
     def _pass_over(self, made: ConsumerFilterData, old: ConsumerFilterData) -> bool:
-        """Answer a subscription that is no newer: it can wake the same one."""
+        """Handle a subscription that is not newer: it may revive the same filter."""
         if made.client_version == old.client_version and old.is_dead:
             self._table[old.topic][old.consumer_group] = _revived(old)
             return True
@@ -173,7 +175,7 @@ class ConsumerFilterManager:
         return False
 
     def _publish(self, data: ConsumerFilterData) -> None:
-        """Let dispatch know of a filter, and only then ask what it covers."""
+        """Make a filter visible to dispatch, and only then determine what it covers."""
         groups = self._table.setdefault(data.topic, {})
         groups[data.consumer_group] = data
         if self._newest is not None:
@@ -181,7 +183,7 @@ class ConsumerFilterManager:
             groups[data.consumer_group] = covered
 
     def unregister(self, group: str) -> None:
-        """Take note that a group is gone. Source: #unRegister."""
+        """Mark a group's filters as dead: it has no member. Source: #unRegister."""
         with self._lock:
             for data in self._all():
                 if data.consumer_group == group:
@@ -209,7 +211,7 @@ class ConsumerFilterManager:
             return [*self._all()]
 
     def is_registered(self, data: ConsumerFilterData) -> bool:
-        """Whether dispatch still computes bit maps by what ``data`` asks for."""
+        """Whether dispatch still computes bit maps with this filter."""
         now = self.get(data.topic, data.consumer_group)
         return (
             now is not None
@@ -218,7 +220,7 @@ class ConsumerFilterManager:
         )
 
     def clean(self) -> None:
-        """Forget the groups that are gone for too long. Source: #clean."""
+        """Drop filters that have been dead for too long. Source: #clean."""
         now, most = self._runtime.now_ms(), self._config.filter_data_clean_time_span
         with self._lock:
             for data in self._all():
@@ -234,12 +236,12 @@ class ConsumerFilterManager:
             return encode_table(self._all())
 
     def decode(self, text: str) -> None:
-        """Take over a table that was written, its consumers as gone.
+        """Adopt a table that was written, with all its filters dead.
 
-        One with positions of another bloom filter is passed over as a whole.
+        A table with positions of another Bloom filter is skipped as a whole.
 
         Raises:
-            ValueError: it is not a whole table; nothing has changed.
+            ValueError: it is not a complete table; nothing has changed.
 
         Source: ConsumerFilterManager#decode.
         """
@@ -267,7 +269,7 @@ class ConsumerFilterManager:
 
 
 def _is_by_tags_now(data: ConsumerFilterData, told: SubscriptionData) -> bool:
-    """Whether a group has newer tags in place of an expression.
+    """Whether a group has a newer subscription by tags instead of its expression.
 
     Source: none in RocketMQ, where such an expression lives as long as the group.
     """

@@ -1,12 +1,12 @@
-"""ExpressionForRetryMessageFilter: a group's retries are asked for their real topic.
+"""ExpressionForRetryMessageFilter: filters a group's retries by their original topic.
 
-What a group sent back waits in its retry topic, of which it subscribes everything. Here
-such a message is passed over if the group filters the topic that it came from, and the
-expression says no of it by now. All other pulls are filtered as ever.
+What a group sent back waits in its retry topic, to which the group subscribes
+completely. With this filter such a message is skipped if the group's expression for the
+original topic is false for it by now. All other pulls are filtered as usual.
 
-Source: org.apache.rocketmq.broker.filter.ExpressionForRetryMessageFilter, RocketMQ
-5.3, used where ``filterSupportRetry`` is set. Differs: only a filter that lives counts;
-there one counts for a day after the group gave it up, or subscribes by tags instead.
+Source: org.apache.rocketmq.broker.filter.ExpressionForRetryMessageFilter, RocketMQ 5.3,
+used where ``filterSupportRetry`` is set. Differs: only a living filter counts; in
+RocketMQ one counts for a day after the group lost it, or subscribes by tags instead.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ExpressionForRetryMessageFilter(ExpressionMessageFilter):
         data: ConsumerFilterData | None,
         manager: ConsumerFilterManager,
     ) -> None:
-        """As those of ``ExpressionMessageFilter``."""
+        """The arguments are those of ``ExpressionMessageFilter``."""
         super().__init__(subscription, data, manager)
         self._group: str | None = None
         if subscription.topic.startswith(RETRY_GROUP_TOPIC_PREFIX):
@@ -47,7 +47,7 @@ class ExpressionForRetryMessageFilter(ExpressionMessageFilter):
     def is_matched_by_commit_log(
         self, record: bytes | None, properties: Mapping[str, str] | None
     ) -> bool:
-        """Whether a message matches; also if nobody can say.
+        """Whether a message matches; also true if its expression fails.
 
         Source: ExpressionForRetryMessageFilter#isMatchedByCommitLog.
         """

@@ -1,13 +1,13 @@
-"""ExpressionMessageFilter: what one pull takes, by its group's subscription.
+"""ExpressionMessageFilter: decides which messages a pull returns, by its subscription.
 
-The first stage knows what lies beside the queue: a message's tags code, or its bit map.
-It passes over a message only if that is certain not to match. The second stage sees the
-message: it compares tags by their text, and evaluates the expression.
+The first stage sees what is stored in the queue: a message's tags code, or its bit map.
+It rejects a message only if that certainly does not match. The second stage sees the
+message itself: it compares tags as text, and evaluates the expression.
 
 Source: org.apache.rocketmq.broker.filter.ExpressionMessageFilter, RocketMQ 5.3.
-Differs: tags are compared by their text here, and not by the client alone; a message on
-which the expression fails is delivered, since nobody knows whether it was asked for;
-there it is passed over, and the group never gets it.
+Differs: tags are compared as text by the broker too, not only by the client; a message
+on which the expression fails is delivered, in RocketMQ it is skipped and the group
+never gets it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ExpressionMessageFilter:
     Args:
         subscription: what the group subscribes; None: every message.
         data: its filter, if the subscription is an expression and is registered.
-        manager: of all filters.
+        manager: the manager of all filters.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class ExpressionMessageFilter:
     def is_matched_by_consume_queue(
         self, tags_code: int | None, ext: CqExtUnit | None
     ) -> bool:
-        """Whether a message may match; false only if it is certain that it does not.
+        """Whether a message may match; false only if it certainly does not.
 
         Source: ExpressionMessageFilter#isMatchedByConsumeQueue.
         """
@@ -88,7 +88,7 @@ class ExpressionMessageFilter:
     def is_matched_by_commit_log(
         self, record: bytes | None, properties: Mapping[str, str] | None
     ) -> bool:
-        """Whether a message matches; also if nobody can say.
+        """Whether a message matches; also true if the expression fails on it.
 
         Source: ExpressionMessageFilter#isMatchedByCommitLog.
         """
@@ -105,7 +105,7 @@ class ExpressionMessageFilter:
 
 
 def is_match(condition: Condition, properties: Mapping[str, str]) -> bool:
-    """Whether a message matches an expression; also one on which it fails."""
+    """Whether a message matches an expression; also true if that fails on it."""
     EVALUATED.hit()
     try:
         return condition.evaluate(properties) is True

@@ -1,4 +1,4 @@
-"""FilterRegistrar: lets filters follow what the members of groups subscribe.
+"""FilterRegistrar: keeps filters in step with what the members of groups subscribe.
 
 Source: org.apache.rocketmq.broker.client.DefaultConsumerIdsChangeListener, RocketMQ
 5.3, its cases REGISTER and UNREGISTER.
@@ -13,20 +13,20 @@ from crashmq.engine.remoting.subscription_data import SubscriptionData
 
 
 class FilterRegistrar:
-    """Hears of the members of all groups."""
+    """Listens to the members of all groups."""
 
     def __init__(self, filters: ConsumerFilterManager) -> None:
         self._filters = filters
 
     def consumer_ids_changed(self, group: str, client_ids: Sequence[str]) -> None:
-        """Do nothing: who the members are decides no filter."""
+        """Do nothing: filters do not depend on the list of members."""
 
     def group_registered(
         self, group: str, subscriptions: Sequence[SubscriptionData]
     ) -> None:
-        """Take over what a group subscribes."""
+        """Adopt what a group subscribes."""
         self._filters.register(group, subscriptions)
 
     def group_unregistered(self, group: str) -> None:
-        """Take note that a group has no member any more."""
+        """Mark the filters of a group without members as dead."""
         self._filters.unregister(group)

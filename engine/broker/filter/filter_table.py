@@ -64,10 +64,10 @@ def _fields(data: ConsumerFilterData) -> Json:
 
 
 def decode_table(text: str) -> list[ConsumerFilterData]:
-    """The filters of a table; an expression that is none stays, and says nothing.
+    """The filters of a table; one with an invalid expression is kept without condition.
 
     Raises:
-        ValueError: the text is not a whole table.
+        ValueError: the text is not a complete table.
     """
     found = read_json(text)
     if not isinstance(found, dict):

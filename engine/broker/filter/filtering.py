@@ -1,4 +1,4 @@
-"""Filtering: all that a broker has to filter by what groups subscribe."""
+"""Filtering: the parts of a broker that filter messages by subscriptions, as one."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ from crashmq.engine.broker.filter.expression_message_filter import (
     ExpressionMessageFilter,
 )
 from crashmq.engine.broker.filter.filter_registrar import FilterRegistrar
-from crashmq.engine.broker.filter.persist_consumer_filter_service import (
-    PersistConsumerFilterService,
-)
+from crashmq.engine.broker.persist_services import PersistConsumerFilterService
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.runtime import Runtime
 from crashmq.engine.remoting.subscription_data import SubscriptionData
@@ -27,11 +25,12 @@ from crashmq.engine.store.message_store import MessageStore
 
 
 class Filtering:
-    """The filters of one broker; read and kept only where property filters are on.
+    """The filters of one broker; read and persisted only if property filters are on.
 
     Attributes:
-        manager: of all filters.
-        persist: writes them from time to time; None: they are not kept.
+        manager: the manager of all filters.
+        persist: the service that writes them periodically; None: they are not
+            persisted.
     """
 
     def __init__(
@@ -67,7 +66,7 @@ class Filtering:
             self.manager.settle()
 
     def begin(self, store: MessageStore) -> None:
-        """Let filters cover what is stored from now on, and dispatch ask them.
+        """Let filters cover what is stored from now on, and add bit maps to dispatch.
 
         Source: BrokerController#registerProcessor's dispatchers,
         CommitLogDispatcherCalcBitMap.
@@ -78,13 +77,13 @@ class Filtering:
             self.manager.open(store.commit_log.newest_store_time)
 
     def filter_of(self, group: str, subscription: SubscriptionData) -> MessageFilter:
-        """What a pull of a group takes of a topic, as it is registered now."""
+        """The message filter for a pull by a group, as its filter is registered now."""
         return self.filter_by(subscription, self.manager.get(subscription.topic, group))
 
     def filter_by(
         self, subscription: SubscriptionData, data: ConsumerFilterData | None
     ) -> MessageFilter:
-        """What a pull takes by a subscription, and by its filter if it has one.
+        """The message filter for a subscription and its registered filter, if any.
 
         Source: PullMessageProcessor#processRequest, its choice of a MessageFilter.
         """

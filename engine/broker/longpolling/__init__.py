@@ -1,1 +1,1 @@
-"""Pulls that wait at the broker for messages to come."""
+"""Long polling: pulls that the broker holds until messages come."""

@@ -1,4 +1,4 @@
-"""NotifyMessageArrivingListener: lets held pulls know of each message.
+"""NotifyMessageArrivingListener: notifies held pulls of each dispatched message.
 
 Source: org.apache.rocketmq.broker.longpolling.NotifyMessageArrivingListener, RocketMQ
 5.3.
@@ -19,5 +19,5 @@ class NotifyMessageArrivingListener:
         self._hold = hold
 
     def arriving(self, message: ArrivedMessage) -> None:
-        """Wake the pulls that a message concerns."""
+        """Wake the pulls for which the message may be the answer."""
         self._hold.notify_message_arriving(message)

@@ -14,12 +14,12 @@ from crashmq.engine.store.message_filter import MessageFilter
 
 @dataclass(frozen=True, slots=True)
 class PullRequest:
-    """A pull that found nothing, and who waits for its answer.
+    """A pull that found nothing, with the callback for its answer.
 
     Attributes:
         timeout_millis: how long it may be held.
-        suspend_timestamp: since when it is, in milliseconds since the epoch.
-        pull_from_this_offset: it waits for messages from this queue_offset on.
+        suspend_timestamp: when it was held, in milliseconds since the epoch.
+        pull_from_this_offset: it waits for messages at or past this queue_offset.
     """
 
     request: PullMessageRequest

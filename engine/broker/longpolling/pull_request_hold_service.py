@@ -1,17 +1,17 @@
-"""PullRequestHoldService: holds pulls that found nothing until something comes.
+"""PullRequestHoldService: holds pulls that found nothing until a message comes.
 
-A held pull is woken by a message that matches it, as soon as dispatch has made that
-readable; by a look every five seconds, if its queue goes on behind its offset, whatever
-is there; and once its time is up. It is then read again, and answered whatever is found
-(``execute``). Who takes it out of the list answers it, so each is answered once; a stop
-answers all that are left, and a crash none.
+A held pull is woken by a message that matches it, as soon as dispatch has made the
+message readable; by a check every five seconds, if its queue has grown past its offset,
+whatever is there; and by its timeout. It is then read again, and answered with whatever
+is found (``execute``). Whoever removes a pull from the list answers it, so each is
+answered once; a shutdown answers all that are left, and a crash none.
 
 Source: org.apache.rocketmq.broker.longpolling.PullRequestHoldService, RocketMQ 5.3.
-Differs: no wake-up is lost. A pull is looked at once more after it was put into the
-list, since a message may have come after it was read; a lock keeps a message from
-coming while the list is looked through, and empty; where the queue's end cannot be
-told, the pull stays; and a pull is woken only if its queue has the message. A stop
-answers; there, the client waits for its own time-out.
+Differs: no wake-up is lost. A pull is checked once more after it was put into the list,
+since a message may have come after it was read; a lock keeps messages from coming while
+the list is checked and temporarily empty; if the queue's end cannot be read, the pull
+stays held; and a pull is woken only if its queue has the message. A shutdown answers
+held pulls; in RocketMQ the client runs into its own timeout.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ QueueKey = tuple[str, int]
 
 
 class QueueEnds(Protocol):
-    """A store that says where its queues end."""
+    """A store that can be asked where its queues end."""
 
     def get_max_offset_in_queue(self, topic: str, queue_id: int) -> int:
-        """The queue_offset that dispatch gives next.
+        """The queue_offset that dispatch gives to the queue's next message.
 
         Raises:
             StoreStopped: the store must not be read.
@@ -58,7 +58,7 @@ class QueueEnds(Protocol):
 
 
 class PullRequestHoldService:
-    """The pulls that are held, by queue, and the rounds that look at them.
+    """The pulls that are held, by queue, and the service that checks them.
 
     Invariants:
         no queue has an empty list
@@ -73,7 +73,7 @@ class PullRequestHoldService:
         runtime: Runtime,
         execute: Callable[[PullRequest], None],
     ) -> None:
-        """Hold pulls of a store; ``execute`` answers one that is held no longer."""
+        """Hold pulls of a store; ``execute`` answers one that is no longer held."""
         self.interval_ms = (
             LONG_POLLING_INTERVAL_MS
             if config.long_polling_enable
@@ -90,7 +90,7 @@ class PullRequestHoldService:
         assert all(self._held.values()), self._held
 
     def suspend_pull_request(self, pull: PullRequest) -> bool:
-        """Hold a pull; False if the service has stopped, and holds none any more.
+        """Hold a pull; False if the service has stopped and holds no more pulls.
 
         Source: PullRequestHoldService#suspendPullRequest.
         """
@@ -107,10 +107,10 @@ class PullRequestHoldService:
         return True
 
     def notify_message_arriving(self, message: ArrivedMessage) -> int:
-        """Wake the pulls that a message concerns; returns how many.
+        """Wake the pulls for which a message may be the answer; returns how many.
 
-        Nothing but a queue need be known of the message: then those are woken whose
-        queue goes on behind their offset.
+        If only the queue of the message is known, all pulls are woken whose queue has
+        grown past their offset.
 
         Source: PullRequestHoldService#notifyMessageArriving.
         """
@@ -119,7 +119,7 @@ class PullRequestHoldService:
         return len(woken)
 
     def run_once(self) -> int:
-        """Look at every pull that is held; returns how many were woken.
+        """Check every pull that is held; returns how many were woken.
 
         Source: PullRequestHoldService#checkHoldRequest.
         """
@@ -130,7 +130,7 @@ class PullRequestHoldService:
         )
 
     def stop(self) -> None:
-        """Answer every pull that is held, and hold none any more."""
+        """Answer every pull that is held, and hold no more pulls."""
         with self._lock:
             self._is_stopped = True
             left = [pull for pulls in self._held.values() for pull in pulls]
@@ -171,7 +171,7 @@ class PullRequestHoldService:
             raise first
 
     def _max_offset(self, key: QueueKey) -> int:
-        """Where a queue ends; -1 if nobody can say."""
+        """Where a queue ends; -1 if the store cannot say."""
         try:
             return self._store.get_max_offset_in_queue(*key)
         except StoreStopped:
@@ -182,7 +182,7 @@ class PullRequestHoldService:
 def _is_woken(
     pull: PullRequest, message: ArrivedMessage, end: int, now_ms: int
 ) -> bool:
-    """Whether a pull is to be answered, of a queue that ends at ``end``."""
+    """Whether a pull must be answered, if its queue ends at ``end``."""
     if end > pull.pull_from_this_offset:
         if _may_match(pull, message):
             (SWEPT if message.tags_code is None else WOKEN).hit()

@@ -1,1 +1,1 @@
-"""How far each group has consumed each queue, as the broker keeps it."""
+"""The offsets of consumer groups, as the broker stores them."""

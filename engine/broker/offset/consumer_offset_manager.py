@@ -1,29 +1,28 @@
 """ConsumerOffsetManager: how far each group has consumed each queue.
 
-The table maps ``topic@group`` to the offset of each queue: the next one to consume, so
-all before it is done. Clients commit; a lower offset is taken as it is, as RocketMQ
-takes it, and one past the queue's end is refused: it is of messages that a crash or a
-deletion took, and new ones would be skipped for it.
+The table maps ``topic@group`` to the offset of each queue: the next message to consume.
+Clients commit; a lower offset is accepted, as in RocketMQ, and one past the queue's end
+is refused: it belongs to messages that a crash or a deletion took, and new messages
+would be skipped for it.
 
-The table is written to ``config/consumerOffset.json`` every five seconds, whether it
-has changed or not; a crash takes what was committed since, and what it took is consumed
-again. How the file is replaced belongs to ``ConfigFile``.
+The table is written to ``config/consumerOffset.json`` every five seconds, changed or
+not. A crash takes what was committed since, and those messages are consumed again.
+``ConfigFile`` replaces the file.
 
-A crash may take messages that groups had consumed, and new ones get their offsets. So
-a start lowers offsets past the ends of the recovered queues, in file and backup, before
-a message can take such an offset.
+A crash may take messages that groups had consumed, and new ones get their offsets. So a
+start lowers offsets past the ends of the recovered queues, in file and backup, before a
+message can get such an offset.
 
-The offsets of a topic or group that is deleted go durably before it does, and nothing
-is committed there meanwhile; so no message of a new topic is skipped for an old offset.
+When a topic or group is deleted, its offsets are removed durably before it, and commits
+are refused meanwhile; so no message of a new topic is skipped because of an old offset.
 
-A reset by the server holds until the client has met it: until then commits are
-answered and dropped. Which resets are pending is not written.
+A reset on the server stays pending until the client's next pull picks it up: until then
+commits are answered and dropped. Pending resets are not written.
 
-Source: org.apache.rocketmq.broker.offset.ConsumerOffsetManager, RocketMQ 5.3.0, and
-its file byte for byte. Differs: a start lowers offsets, commits past a queue's end are
-refused, what is removed is gone for good, and a query removes nothing. A lock guards
-the table, so that no first commit is lost to another, and a persist writes the table of
-one moment.
+Source: org.apache.rocketmq.broker.offset.ConsumerOffsetManager, RocketMQ 5.3.0, and its
+file byte for byte. Differs: a start lowers offsets, commits past a queue's end are
+refused, a removal is durable, and a query removes nothing. A lock guards the table, so
+that concurrent first commits are not lost, and a persist writes a consistent snapshot.
 """
 
 from __future__ import annotations
@@ -106,7 +105,7 @@ class ConsumerOffsetManager:
                     assert offset >= 0, (key, queue_id, offset)
 
     def bound_by(self, end_of: Callable[[str, int], int]) -> None:
-        """Let no commit pass the end of a queue, which ``end_of`` tells."""
+        """Refuse commits past the end of a queue, which ``end_of`` returns."""
         self._end_of = end_of
 
     @property
@@ -135,31 +134,33 @@ class ConsumerOffsetManager:
         """Write the table to its file, durably.
 
         Raises:
-            OSError: the disk failed; the file has the table of before or this one.
-            StoreStopped: the broker stops; the file has the table of before.
+            OSError: the disk failed; the file has the previous table or this one.
+            StoreStopped: the broker is shutting down; the file has the previous
+                table.
 
-        Source: ConfigManager#persist, which logs an error and goes on.
+        Source: ConfigManager#persist, which only logs an error.
         """
         self._file.persist_newest(self.encode)
 
     def end(self) -> None:
-        """Write nothing more; what comes later raises ``StoreStopped``."""
+        """Stop writing; later writes raise ``StoreStopped``."""
         self._file.end()
 
     def correct_offsets(self, ends: Mapping[tuple[str, int], int]) -> int:
-        """Move groups that are past the end of a queue to that end, durably.
+        """Lower each offset past the end of its queue to that end, durably.
 
-        Twice, so that the backup has it as well: once new messages lie there, a group
-        that is read from it would skip them.
+        The file is written twice, so that the backup is lowered as well: once new
+        messages lie there, a group loaded from an old backup would skip them.
 
         Args:
-            ends: by topic and queue_id the next queue_offset; of any other it is 0.
+            ends: the next queue_offset by topic and queue_id; any other queue ends
+                at 0.
 
         Returns:
-            How many offsets that were.
+            How many offsets were lowered.
 
         Raises:
-            OSError: the disk failed; the next start corrects them again.
+            OSError: the disk failed; the next start lowers them again.
         """
         count = 0
         with self._lock:
@@ -177,16 +178,16 @@ class ConsumerOffsetManager:
         return count
 
     def commit_offset(self, group: str, topic: str, queue_id: int, offset: int) -> bool:
-        """Take note that a group has consumed a queue up to ``offset``.
+        """Store the offset up to which a group has consumed a queue.
 
         Returns:
-            Whether it was taken: not past the queue's end, nor while the topic or group
-            is being deleted.
+            Whether it was accepted: not past the queue's end, nor while the topic
+                or group is being deleted.
 
         Raises:
             ValueError: ``queue_id`` or ``offset`` is negative.
 
-        Source: ConsumerOffsetManager#commitOffset, which takes any.
+        Source: ConsumerOffsetManager#commitOffset, which accepts any.
         """
         _refuse_negative(queue_id, offset)
         with self._lock:
@@ -208,7 +209,7 @@ class ConsumerOffsetManager:
     def commit_pull_offset(
         self, group: str, topic: str, queue_id: int, offset: int
     ) -> None:
-        """Take note of where a group's next pull goes on; it is kept in memory alone.
+        """Store the offset of a group's next pull; it is kept in memory only.
 
         Raises:
             ValueError: ``queue_id`` or ``offset`` is negative.
@@ -221,7 +222,7 @@ class ConsumerOffsetManager:
             table[queue_id] = offset
 
     def query_pull_offset(self, group: str, topic: str, queue_id: int) -> int:
-        """Where a group pulls on; else its offset; -1: nobody knows.
+        """The offset of a group's next pull, else its committed offset; -1: neither.
 
         Source: ConsumerOffsetManager#queryPullOffset.
         """
@@ -232,7 +233,7 @@ class ConsumerOffsetManager:
         return self.query_offset(group, topic, queue_id)
 
     def query_offset(self, group: str, topic: str, queue_id: int) -> int:
-        """The offset of a group on a queue, of a pending reset first; -1: none.
+        """The offset of a group on a queue; a pending reset takes precedence; -1: none.
 
         Source: ConsumerOffsetManager#queryOffset.
         """
@@ -247,11 +248,12 @@ class ConsumerOffsetManager:
     def assign_reset_offset(
         self, topic: str, group: str, queue_id: int, offset: int
     ) -> bool:
-        """Set the offset of a group, and let its client meet that at its next pull.
+        """Set a group's offset; its client picks the reset up with its next pull.
 
         Returns:
-            Whether it was set: not while the topic or group is being deleted, nor past
-            the queue's end, which a deletion may have moved since it was chosen.
+            Whether it was set: not while the topic or group is being deleted, nor
+                past the queue's end, which a deletion may have moved since it was
+                chosen.
 
         Raises:
             ValueError: ``queue_id`` or ``offset`` is negative.
@@ -279,7 +281,7 @@ class ConsumerOffsetManager:
     def query_then_erase_reset_offset(
         self, topic: str, group: str, queue_id: int
     ) -> int | None:
-        """The pending reset of a queue, which ends with this; None: there is none.
+        """Take the pending reset of a queue; None: there is none.
 
         Source: ConsumerOffsetManager#queryThenEraseResetOffset.
         """
@@ -291,11 +293,11 @@ class ConsumerOffsetManager:
         return pending
 
     def clone_offset(self, source: str, target: str, topic: str) -> None:
-        """Give group ``target`` the offsets of ``source`` on a topic, if it has any.
+        """Copy the offsets of ``source`` on a topic, if any, to group ``target``.
 
-        A reset of ``target`` that is pending there ends with it.
+        A pending reset of ``target`` on the topic is dropped.
 
-        Source: ConsumerOffsetManager#cloneOffset, after which a pending reset holds.
+        Source: ConsumerOffsetManager#cloneOffset, after which a pending reset stays.
         """
         if source == target:
             return
@@ -307,10 +309,10 @@ class ConsumerOffsetManager:
                 self._reset_offset_table.pop(_key(topic, target), None)
 
     def clean_offset_by_topic(self, topic: str) -> None:
-        """Forget all groups' offsets on a topic, durably.
+        """Remove all groups' offsets on a topic, durably.
 
         Raises:
-            OSError: the disk failed; the offsets are those of before.
+            OSError: the disk failed; the offsets are as before.
 
         Source: ConsumerOffsetManager#cleanOffsetByTopic.
         """
@@ -318,10 +320,10 @@ class ConsumerOffsetManager:
             pass
 
     def remove_offset(self, group: str) -> None:
-        """Forget a group's offsets on all topics, durably.
+        """Remove a group's offsets on all topics, durably.
 
         Raises:
-            OSError: the disk failed; the offsets are those of before.
+            OSError: the disk failed; the offsets are as before.
 
         Source: ConsumerOffsetManager#removeOffset.
         """
@@ -330,10 +332,11 @@ class ConsumerOffsetManager:
 
     @contextmanager
     def removal(self, part: Part) -> Iterator[None]:
-        """Forget offsets durably; while the context lasts, none of them is committed.
+        """Remove offsets durably; while the context lasts, commits to them are refused.
 
-        If it ends by an error, what was to go with them may still be there: then this
-        life has them again, and the next start what fits in their queues.
+        If the context ends by an error, what was to be deleted with them may still
+        exist: then the offsets are back in memory, and the next start has those that
+        fit in their queues.
 
         Raises:
             OSError: the disk failed; the context is not entered.
@@ -372,11 +375,11 @@ class ConsumerOffsetManager:
 
         Args:
             topic: the topic.
-            but_for: groups that do not count.
-            min_of: where a queue begins; groups that are behind it do not count.
+            but_for: groups that are left out.
+            min_of: where a queue begins; groups whose offset is lower are left out.
 
-        Source: ConsumerOffsetManager#queryMinOffsetInAllGroup, which removes all that
-        the groups of ``but_for`` have, on every topic.
+        Source: ConsumerOffsetManager#queryMinOffsetInAllGroup, which removes all
+        offsets of the groups of ``but_for``, on every topic.
         """
         lowest: dict[int, int] = {}
         for key, offsets in self.offset_table.items():
@@ -415,12 +418,12 @@ class ConsumerOffsetManager:
         )
 
     def decode(self, text: str) -> None:
-        """Take over a table that was written; one of before 5.0 has no version.
+        """Adopt a table that was written; one from before 5.0 has no version.
 
         Raises:
-            ValueError: it is not a whole table; nothing has changed.
+            ValueError: it is not a complete table; nothing has changed.
 
-        Source: ConsumerOffsetManager#decode, for which no text is a table too.
+        Source: ConsumerOffsetManager#decode, for which empty text is a table too.
         """
         found = read_json(text)
         if not isinstance(found, dict):
@@ -435,22 +438,22 @@ class ConsumerOffsetManager:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The offsets of a topic, of a queue of it, or of a group; "" and -1 are any."""
+    """The offsets of a topic, one of its queues, or a group; "" and -1 mean any."""
 
     topic: str = ""
     group: str = ""
     queue_id: int = -1
 
     def has(self, topic: str, group: str, queue_id: int) -> bool:
-        """Whether these are offsets of that part; -1: of any queue."""
+        """Whether such offsets belong to the part; queue_id -1: of any queue."""
         is_of = self.topic in ("", topic) and self.group in ("", group)
         return is_of and (-1 in (self.queue_id, queue_id) or self.queue_id == queue_id)
 
 
 def _take(table: OffsetTable, part: Part) -> OffsetTable:
-    """Take the offsets of a part out of a table.
+    """Remove the offsets of a part from a table; returns what was removed.
 
-    Source: there, keys that only a pending reset has survive.
+    Source: in RocketMQ, keys that only have a pending reset survive.
     """
     gone: OffsetTable = {}
     for topic, group in [*_pairs(table)]:
@@ -475,7 +478,7 @@ def _key(topic: str, group: str) -> str:
 
 
 def _pairs(table: OffsetTable | list[str]) -> Iterator[tuple[str, str]]:
-    """Topic and group of each key; that of a broadcast, with two ``@``, has none."""
+    """Topic and group of each key; a broadcast's key, with two ``@``, is skipped."""
     for key in table:
         parts = key.split(SEPARATOR)
         if len(parts) == 2:

@@ -1,21 +1,24 @@
-"""RecoveredEnds: where each queue ended when each life of the log began.
+"""RecoveredEnds: where each queue ended at each start after a crash.
 
-A crash may take the end of a log that consumers had read already. Then its queue
-offsets are given again, to other messages, and a consumer that goes on where it was
-would pass over these. Up to where a queue ended at a start every offset means what it
-did before. So the log has lives, which are numbered: an answer about an offset has the
-number, and a client says which life has told it last where it is. What it says holds up
-to the lowest end of the lives that began since then.
+A crash may take the end of a log that consumers have already read. The lost queue
+offsets are then given to other messages, and a surviving consumer that goes on at its
+old offset would skip these. Offsets below the end that a queue had at such a start are
+unaffected. So the log has numbered *lives*: each answer about an offset carries the
+number of the broker's present life, and a client sends the number that it last
+received. An offset of an earlier life is valid up to the lowest end of all lives that
+began since.
 
-A life ends with a crash, and only if it has told anybody anything since all that it has
-was durable; so that is noted durably before the first answer, and taken back by a stop.
-A start that nobody heard of leaves the file as it is.
+A new life begins after a crash, but only if the broker has answered any client since
+its data was last completely durable. This is noted durably before the first answer, and
+taken back by an orderly shutdown. A start after which no client was answered leaves the
+file as it is.
 
-A topic that is deleted takes its queue offsets with it, too. So that begins another
-life, in which its queues have ended at 0, and all others have lost nothing.
+A deleted topic takes its queue offsets with it as well. So a deletion begins a new life
+too, in which the topic's queues have ended at 0, and all others have lost nothing.
 
-Who says no life is believed up to where queues ended at the newest start; beyond that
-only if it has asked since where to begin, or came from below.
+A client that sends no life number is believed up to where queues ended at the newest
+start; beyond that only if it has since asked where to begin, or came from a lower
+offset.
 
 RocketMQ has nothing of the kind: a surviving consumer skips what was written since
 (``docs/sharp-edges.md``).
@@ -56,10 +59,10 @@ _ANYWHERE = 1 << 62
 
 
 class RecoveredEnds:
-    """The ends of all queues at each start, and who has asked since the newest.
+    """The ends of all queues by life, and the clients that asked in the newest one.
 
     Invariants:
-        of each queue the ends rise with the lives
+        the ends of each queue rise with the lives
     """
 
     def __init__(self, disk: Disk, runtime: Runtime) -> None:
@@ -82,7 +85,7 @@ class RecoveredEnds:
             assert all(one[1] < two[1] for one, two in rising), ends
 
     def load(self) -> None:
-        """Read of earlier lives; changes nothing on the disk.
+        """Read the earlier lives; changes nothing on the disk.
 
         Raises:
             StoreCorrupted: there was a table, and no copy of it can be read.
@@ -93,7 +96,7 @@ class RecoveredEnds:
             self.life, self._crashed, self._has_told, self._ends = found
 
     def settle(self) -> None:
-        """Make durable what was loaded, and remove what a killed life left of a write.
+        """Make durable what was loaded, and remove leftovers of an interrupted write.
 
         Raises:
             OSError: the disk failed; another start does it.
@@ -101,14 +104,15 @@ class RecoveredEnds:
         self._file.settle()
 
     def begin(self, ends: Mapping[QueueKey, int], *, is_orderly: bool) -> None:
-        """Go on with the newest life, or begin another one, durably.
+        """Continue the newest life, or begin a new one, durably.
 
         Args:
-            ends: by topic and queue_id the next queue_offset that the start has found.
+            ends: by topic and queue_id the next queue_offset that the start has
+                found.
             is_orderly: nothing was lost since the broker was up.
 
         Raises:
-            OSError: the disk failed; nobody may be answered.
+            OSError: the disk failed; no client may be answered.
         """
         with self._lock:
             self._knowing.clear()
@@ -146,23 +150,25 @@ class RecoveredEnds:
         self._is_kept = True
 
     def tell(self, client_id: str) -> int:
-        """The number of this life, for an answer; 0: who asks does not say who it is.
+        """The number of this life, for an answer; 0 if the client has no id.
 
         Raises:
-            OSError: it could not be noted that the life has told somebody.
-            StoreStopped: the broker stops.
+            OSError: it could not be noted that this life has answered a client.
+            StoreStopped: the broker is shutting down.
         """
         if not client_id:
             return 0
         with self._lock:
             if self._has_ended:
-                raise StoreStopped("the broker stops: it answers nobody any more.")
+                raise StoreStopped(
+                    "the broker is shutting down and answers no more requests."
+                )
             if not self._has_told:
                 self._become(self.life, self._ends, has_told=True)
             return self.life
 
     def end(self, flush: Callable[[], object]) -> None:
-        """Answer nobody any more, and note that ``flush`` made all durable.
+        """Stop answering, and note that ``flush`` has made everything durable.
 
         Raises:
             OSError: the disk failed; the next start begins another life.
@@ -175,10 +181,11 @@ class RecoveredEnds:
 
     @contextmanager
     def removal(self, queues: Iterable[QueueKey]) -> Iterator[None]:
-        """Begin another life as ``queues`` are deleted, which is noted durably before.
+        """Begin a new life, noted durably, before ``queues`` are deleted.
 
-        If the context ends by an error, this life goes on: the queues may be there. An
-        answer meanwhile has the number of the life before, and is not believed later.
+        If the context ends by an error, the old life continues: the queues may still
+        exist. Answers given meanwhile carry the old life's number, and are not valid
+        later.
 
         Raises:
             OSError: the disk failed; the context is not entered.
@@ -201,14 +208,14 @@ class RecoveredEnds:
                 self._knowing = {one for one in self._knowing if one[1:] not in gone}
 
     def end_of(self, topic: str, queue_id: int, broker_life: int = 0) -> int:
-        """Up to where in a queue what was told in a life holds still; 0: nowhere.
+        """The queue_offset up to which offsets of a life are still valid; 0: nowhere.
 
-        Far beyond its end if it has lost nothing since.
+        If the queue has lost nothing since, that is far beyond its end.
 
         Args:
-            topic: of the queue.
-            queue_id: of the queue.
-            broker_life: the life; 0: whichever went on until the newest start.
+            topic: the topic of the queue.
+            queue_id: the id of the queue.
+            broker_life: the life; 0: the one that lasted until the newest start.
         """
         if not broker_life:
             return self._found.get((topic, queue_id), 0)
@@ -220,7 +227,7 @@ class RecoveredEnds:
         return _ANYWHERE if life >= self._crashed else 0
 
     def knows(self, client_id: str, topic: str, queue_id: int) -> None:
-        """Take note that a client knows where it is in a queue of this life."""
+        """Record that a client knows its place in a queue of this life."""
         with self._lock:
             self._knowing.add((client_id, topic, queue_id))
 
@@ -232,9 +239,9 @@ class RecoveredEnds:
         offset: int,
         broker_life: int = 0,
     ) -> bool:
-        """Whether a client names an offset that it cannot know from this life.
+        """Whether a client sends an offset that is not valid in this life.
 
-        Whoever does not say who it is, is believed.
+        A client without an id is always believed.
         """
         if not client_id or offset <= self.end_of(topic, queue_id, broker_life):
             return False
@@ -251,7 +258,7 @@ class RecoveredEnds:
 
 
 def _with_end(known: Ends, life: int, end: int) -> Ends:
-    """Ends with that of one life more; those that were not lower count no more."""
+    """Ends with that of one more life; ends that are not lower become irrelevant."""
     lower = [one for one in known if one[1] < end]
     if len(lower) >= ENDS_KEPT_MAX:
         (_, lowest), (second, _), *others = lower
@@ -273,10 +280,10 @@ def _encode(
 
 
 def _decode(text: str) -> tuple[int, int, bool, dict[QueueKey, Ends]]:
-    """The newest life, that of the newest crash, whether it has told, and the ends.
+    """The newest life, that of the newest crash, whether it has answered, and the ends.
 
     Raises:
-        ValueError: the text is not a whole table.
+        ValueError: the text is not a complete table.
     """
     found = read_json(text)
     fields = found if isinstance(found, dict) else {}

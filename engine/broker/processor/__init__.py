@@ -1,1 +1,1 @@
-"""The broker's answers to requests of its clients."""
+"""The broker's answers to its clients' requests."""

@@ -1,8 +1,8 @@
-"""AdminBrokerProcessor: topics, groups and offsets are set and deleted by hand.
+"""AdminBrokerProcessor: administrative changes of topics, groups and offsets.
 
 Source: org.apache.rocketmq.broker.processor.AdminBrokerProcessor, RocketMQ 5.3.
-Differs: what a deleted topic or group had consumed is gone durably before the topic is,
-and nothing is committed meanwhile; a query removes nothing.
+Differs: the offsets of a deleted topic or group are removed durably before the topic
+is, and commits are refused meanwhile; a query removes nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TO_A_TIME = probe("admin.reset.to_a_time", "a reset went by the time of messages
 
 
 class ResetResponse(NamedTuple):
-    """The answer to a reset; ``offset`` is -1 unless it is a success."""
+    """The answer to a reset; ``offset`` is -1 if it failed."""
 
     code: ResponseCode
     offset: int = -1
@@ -34,7 +34,7 @@ class ResetResponse(NamedTuple):
 
 
 class AdminBrokerProcessor:
-    """Answers who administers a broker; stateless."""
+    """Answers administrative requests; stateless."""
 
     def __init__(
         self, store: MessageStore, tables: BrokerTables, ends: RecoveredEnds
@@ -46,13 +46,14 @@ class AdminBrokerProcessor:
         self._groups = tables.subscription_group_manager
 
     def delete_topic(self, topic: str) -> int:
-        """Delete a topic, its configuration, and what groups have consumed of it.
+        """Delete a topic, its configuration, and all groups' offsets on it.
 
         Returns:
             1 if it had messages, else 0.
 
         Raises:
-            StoreStopped: the store takes no deletion; the groups keep their offsets.
+            StoreStopped: the store accepts no deletion; the groups keep their
+                offsets.
             OSError: the disk failed, and some of it may be done.
 
         Source: AdminBrokerProcessor#deleteTopic.
@@ -64,7 +65,7 @@ class AdminBrokerProcessor:
                 return self._store.delete_topics((topic,))
 
     def delete_queue(self, topic: str, queue_id: int) -> int:
-        """Delete one queue of a topic, and what groups have consumed of it.
+        """Delete one queue of a topic, and all groups' offsets on it.
 
         Returns 1 if it had messages, else 0; raises the exceptions of ``delete_topic``.
         """
@@ -75,7 +76,7 @@ class AdminBrokerProcessor:
             return self._store.delete_queue(topic, queue_id)
 
     def _queues_of(self, topic: str) -> set[QueueKey]:
-        """Those that a topic has, and those that it may have by now."""
+        """The queues that a topic has, and those that a put may be creating now."""
         config = self._topics.topics.get(topic)
         count = max(config.read_queue_nums, config.write_queue_nums) if config else 0
         queues = self._store.next_queue_offsets
@@ -86,7 +87,7 @@ class AdminBrokerProcessor:
     def update_and_create_subscription_group(
         self, config: SubscriptionGroupConfig
     ) -> None:
-        """Have a group configured so, be it known or not.
+        """Set the configuration of a group, new or known.
 
         Raises:
             OSError: the disk failed; the group is as it was.
@@ -112,13 +113,12 @@ class AdminBrokerProcessor:
     def reset_offset(
         self, group: str, topic: str, queue_id: int, offset: int
     ) -> ResetResponse:
-        """Set a group to an offset from the queue's first to its end.
+        """Set a group to an offset between the queue's first one and its end.
 
         Raises:
             StoreStopped: the store is not started.
 
-        Source: AdminBrokerProcessor#resetOffset, which lets a group pass the next
-        message too.
+        Source: AdminBrokerProcessor#resetOffset, which also accepts one past the end.
         """
         least = self._store.get_min_offset_in_queue(topic, queue_id)
         most = self._store.get_max_offset_in_queue(topic, queue_id)
@@ -131,7 +131,7 @@ class AdminBrokerProcessor:
     def reset_offset_by_time(
         self, group: str, topic: str, queue_id: int, timestamp: int
     ) -> ResetResponse:
-        """Set a group to the first message stored at or after a time; ``LATEST``: none.
+        """Set a group to the first message stored from a time on; ``LATEST``: the end.
 
         Raises:
             StoreStopped: the store is not started.
@@ -160,7 +160,7 @@ class AdminBrokerProcessor:
         return ResetResponse(ResponseCode.SYSTEM_ERROR, remark=why)
 
     def clone_group_offset(self, source: str, target: str, topic: str) -> None:
-        """Give a group the offsets of another one on a topic.
+        """Copy the offsets of one group on a topic to another one.
 
         Source: AdminBrokerProcessor#cloneGroupOffset.
         """
@@ -169,13 +169,13 @@ class AdminBrokerProcessor:
     def query_correction_offset(
         self, topic: str, filter_groups: Collection[str] = ()
     ) -> dict[int, int]:
-        """The lowest offset on each queue of a topic of all groups but some.
+        """The lowest offset on each queue of a topic, without ``filter_groups``.
 
         Raises:
             StoreStopped: the store is not started.
 
-        Source: AdminBrokerProcessor#queryCorrectionOffset, which removes the offsets
-        of ``filter_groups``.
+        Source: AdminBrokerProcessor#queryCorrectionOffset, which removes the offsets of
+        ``filter_groups``.
         """
         least = self._store.get_min_offset_in_queue
         query = self._offsets.query_min_offset_in_all_group

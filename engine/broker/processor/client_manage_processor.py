@@ -1,7 +1,7 @@
-"""ClientManageProcessor: a client tells that it is there, and for whom it consumes.
+"""ClientManageProcessor: heartbeats of clients, and their end.
 
-A heartbeat makes the groups and the retry topics that are new; they are durable before
-the group has the member.
+A heartbeat creates the group and its retry topic if they are new; both are durable
+before the group has the member.
 
 Source: org.apache.rocketmq.broker.processor.ClientManageProcessor, RocketMQ 5.3.
 """
@@ -19,11 +19,13 @@ from crashmq.engine.common.mix_all import retry_topic_of
 from crashmq.engine.host.probe import probe
 from crashmq.engine.remoting.heartbeat_data import ConsumerData
 
-UNKNOWN = probe("client_manage.unknown_group", "a heartbeat named a group that is none")
+UNKNOWN = probe(
+    "client_manage.unknown_group", "a heartbeat named a group that does not exist"
+)
 
 
 class ClientManageProcessor:
-    """Answers heartbeats and goodbyes; stateless."""
+    """Answers heartbeats and unregistrations; stateless."""
 
     def __init__(
         self,
@@ -38,12 +40,12 @@ class ClientManageProcessor:
     def heart_beat(
         self, client_id: str, consumers: Collection[ConsumerData], channel: str = ""
     ) -> None:
-        """Take note of a client's heartbeat; a group that may not be is passed over.
+        """Record a client's heartbeat; a group that may not be created is skipped.
 
         Args:
-            client_id: who sent it.
+            client_id: the client that sent it.
             consumers: its consumers, each of another group.
-            channel: on which it came; "": one of that client alone.
+            channel: the connection on which it came; "": one of that client alone.
 
         Raises:
             OSError: a group or its retry topic could not be written; the consumers
@@ -68,7 +70,7 @@ class ClientManageProcessor:
             )
 
     def unregister_client(self, client_id: str, group: str) -> None:
-        """Take note that a client consumes no more for a group.
+        """Remove a client from a group.
 
         Source: ClientManageProcessor#unregisterClient.
         """

@@ -1,7 +1,7 @@
-"""ConsumerManageProcessor: a client commits an offset, or asks for one.
+"""ConsumerManageProcessor: a client commits an offset, or queries one.
 
 Source: org.apache.rocketmq.broker.processor.ConsumerManageProcessor, RocketMQ 5.3.
-Differs: groups and topics need not be configured, so that none is unknown.
+Differs: groups and topics need not be configured, so no request is refused as unknown.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ FROM_ZERO = probe(
 
 
 class OffsetResponse(NamedTuple):
-    """The answer to a query; ``offset`` is -1 unless it is a success.
+    """The answer to a query; ``offset`` is -1 if it failed.
 
-    ``broker_life`` is the life of the broker that answers.
+    ``broker_life`` is the life of the broker that answers (``RecoveredEnds``).
     """
 
     code: ResponseCode
@@ -37,7 +37,7 @@ class OffsetResponse(NamedTuple):
 
 
 class ConsumerManageProcessor:
-    """Answers what clients commit and ask."""
+    """Answers commits and queries of offsets."""
 
     def __init__(
         self, manager: ConsumerOffsetManager, store: MessageStore, ends: RecoveredEnds
@@ -57,9 +57,10 @@ class ConsumerManageProcessor:
     ) -> ResponseCode:
         """Commit an offset; while a reset is pending it is answered and dropped.
 
-        So is one of an earlier life of the log (``RecoveredEnds``). A negative one, or
-        one past the queue's end, is refused as an invalid parameter. ``broker_life`` is
-        the one that has told the client last where it is; 0: it does not say.
+        A commit from an earlier life of the log (``RecoveredEnds``) is dropped as well.
+        A negative offset, or one past the queue's end, is refused as an invalid
+        parameter. ``broker_life`` is the life number the client last received; 0: it
+        sends none.
 
         Source: ConsumerManageProcessor#handleSetOffset.
         """
@@ -77,18 +78,18 @@ class ConsumerManageProcessor:
     def query_consumer_offset(
         self, group: str, topic: str, queue_id: int, client_id: str = ""
     ) -> OffsetResponse:
-        """The offset of a group; 0 for a new one, if the queue is young.
+        """The offset of a group; 0 for a new group if the queue is young.
 
-        A queue is young while its first message is there and in memory: then a new
-        group begins with it, wherever its consumers want to begin. That is kept, if a
-        client asks: it may be killed before it tells anything, and the next one would
-        begin at the end of a queue that is young no more.
+        A queue is young while its first message exists and is in memory: then a new
+        group begins with it, wherever its consumers want to begin. If a client asks,
+        that offset is stored: the client may be killed before it commits, and the next
+        one would begin at the end of a queue that is no longer young.
 
         Raises:
             StoreStopped: the store is not started.
             OSError: the medium could not be read, or a new life not be noted.
 
-        Source: ConsumerManageProcessor#queryConsumerOffset, which keeps nothing.
+        Source: ConsumerManageProcessor#queryConsumerOffset, which stores nothing.
         """
         self._ends.knows(client_id, topic, queue_id)
         offset = self._manager.query_offset(group, topic, queue_id)

@@ -1,10 +1,10 @@
-"""PullChecks: what a pull must be, before anything is read for it.
+"""PullChecks: what a pull must satisfy before anything is read for it.
 
-What the managers of topics, groups, consumers and filters know is asked through small
-interfaces; where a broker has no such manager, everything is known and allowed.
+The managers of topics, groups, consumers and filters are asked through small
+interfaces; if a broker has no such manager, everything is known and allowed.
 
 Source: org.apache.rocketmq.broker.processor.PullMessageProcessor#processRequest,
-RocketMQ 5.3. Differs: filters other than by tags are refused, as RocketMQ's are while
+RocketMQ 5.3. Differs: filters other than by tags are refused, as RocketMQ does while
 ``enablePropertyFilter`` is off.
 """
 
@@ -25,7 +25,7 @@ REFUSED = probe("pull_checks.refused", "a pull was refused before anything was r
 
 
 class PullRefused(Exception):
-    """A pull is answered by ``code``, and the message says why."""
+    """A pull is refused with ``code``; the message says why."""
 
     def __init__(self, code: ResponseCode, why: str) -> None:
         super().__init__(why)
@@ -33,7 +33,7 @@ class PullRefused(Exception):
 
 
 class ReadableTopic(Protocol):
-    """What a pull must know of a topic. Source: TopicConfig."""
+    """What the checks need to know of a topic. Source: TopicConfig."""
 
     @property
     def is_readable(self) -> bool:
@@ -52,7 +52,7 @@ class KnownTopics(Protocol):
 
 
 class ConsumingGroup(Protocol):
-    """What a pull must know of a group. Source: SubscriptionGroupConfig."""
+    """What the checks need to know of a group. Source: SubscriptionGroupConfig."""
 
     @property
     def consume_enable(self) -> bool:
@@ -74,14 +74,14 @@ class KnownConsumers(Protocol):
     """The consumers of a broker that are alive. Source: ConsumerManager."""
 
     def message_model_of(self, group: str) -> MessageModel | None:
-        """Whether those of a group share the messages; None: there are none."""
+        """Whether a group clusters or broadcasts; None: it has no member."""
 
     def find_subscription_data(self, group: str, topic: str) -> SubscriptionData | None:
-        """What a group subscribes of a topic; None: nothing."""
+        """A group's subscription to a topic; None: none."""
 
 
 class RegisteredFilter(Protocol):
-    """What a pull must know of a group's filter. Source: ConsumerFilterData."""
+    """What the checks need to know of a group's filter. Source: ConsumerFilterData."""
 
     @property
     def client_version(self) -> int:
@@ -96,7 +96,7 @@ class KnownFilters(Protocol):
 
 
 class PullChecks:
-    """Refuses a pull, or says what it subscribes."""
+    """Refuses a pull, or returns the subscription to filter it by."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class PullChecks:
         filters: KnownFilters | None = None,
         parse: Callable[[str, str], SubscriptionData] | None = None,
     ) -> None:
-        """Ask these managers; ``parse`` reads the expression for a topic, or raises."""
+        """Use these managers; ``parse`` parses a topic's expression, or raises."""
         self._filters = filters
         self._config = config
         self._topics = topics
@@ -116,7 +116,7 @@ class PullChecks:
         self._parse = parse or subscription_by_tags
 
     def check(self, request: PullMessageRequest) -> SubscriptionData:
-        """What a pull subscribes.
+        """The subscription to filter a pull by.
 
         Raises:
             PullRefused: it must not be read.
@@ -258,7 +258,7 @@ class PullChecks:
 
 
 def subscription_by_tags(topic: str, expression: str) -> SubscriptionData:
-    """The subscription of a tag expression, as ``tags_filter`` reads it."""
+    """The subscription of a tag expression, parsed as ``tags_filter`` does."""
     wanted = parse_tags(expression)
     if wanted is None:
         return SubscriptionData(topic)

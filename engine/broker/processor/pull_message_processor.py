@@ -1,14 +1,14 @@
-"""PullMessageProcessor: answers a pull, at once or when something has come.
+"""PullMessageProcessor: answers a pull, at once or when a message has come.
 
-A pull is checked, meets a reset that is pending for its queue, or else is read; it
-tells the group's offset on its way; and one that has found nothing is held, if it asks
-for that. A held pull that is woken is read again: it commits nothing then, and is
-answered whatever is found.
+A pull is checked; if a reset is pending for its queue it is sent there, else the queue
+is read. It commits the offset that it carries. If it finds nothing and allows that, it
+is held. A held pull that is woken reads again, commits nothing, and is answered with
+whatever is found.
 
 Source: org.apache.rocketmq.broker.processor.PullMessageProcessor,
 DefaultPullMessageResultHandler, RocketMQ 5.3. Differs: a pull that meets a reset does
-not commit, since its offset is that of before the reset; and what a woken pull cannot
-read is answered as an error, where RocketMQ's client waits for its time-out.
+not commit, since its offset is from before the reset; and what a woken pull cannot read
+is answered as an error, where RocketMQ's client runs into its timeout.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from crashmq.engine.store.message_store import MessageStore
 from crashmq.engine.store.results import GetMessageResult, GetMessageStatus
 
 RESET = probe("pull_message.reset", "a pull met the reset of its queue")
-COMMITTED = probe("pull_message.committed", "a pull told the offset of its group")
+COMMITTED = probe("pull_message.committed", "a pull committed its group's offset")
 WOKEN = probe("pull_message.woken", "a pull that was held was read again")
 FAILED = probe("pull_message.failed", "what a pull asked for could not be read")
 
@@ -75,7 +75,7 @@ def code_of(status: GetMessageStatus, queue_offset: int) -> ResponseCode:
 
 
 class PullMessageProcessor:
-    """Answers pulls; what it holds lies in ``hold``."""
+    """Answers pulls; ``hold`` has those that are held."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class PullMessageProcessor:
     def process_request(self, request: PullMessageRequest, answer: PullAnswer) -> None:
         """Answer a pull: during this call, or later if it is held.
 
-        ``answer`` is called once; never if the broker ends without a stop.
+        ``answer`` is called exactly once; never if the broker crashes.
 
         Source: PullMessageProcessor#processRequest.
         """
@@ -168,10 +168,10 @@ class PullMessageProcessor:
         )
 
     def _where_to_begin_again(self, request: PullMessageRequest) -> int | None:
-        """Where a client goes on that is in an earlier life of the log; None: it isn't.
+        """Where a client of an earlier life must continue; None: it is current.
 
-        What it has not consumed yet, it gets again; what took the place of messages
-        that were lost, it gets too.
+        It gets again what it has not consumed yet, and also what took the place of lost
+        messages.
         """
         group, topic, queue_id = (
             request.consumer_group,
@@ -196,7 +196,7 @@ class PullMessageProcessor:
         result: GetMessageResult,
         is_first_arrival: bool,
     ) -> None:
-        """Take the offset that a pull tells on its way, when it first arrives.
+        """Commit the offset that a pull carries, when it first arrives.
 
         Source: PullMessageProcessor#tryCommitOffset, of 4.9 with the role.
         """
@@ -244,7 +244,7 @@ class PullMessageProcessor:
         subscription: SubscriptionData,
         answer: PullAnswer,
     ) -> bool:
-        """Hold a pull that has found nothing, if it asks for that and may be."""
+        """Hold a pull that found nothing, if it allows that; returns whether."""
         if PullSysFlag.SUSPEND not in request.sys_flag:
             return False
         timeout_ms = request.suspend_timeout_millis

@@ -1,14 +1,16 @@
-"""SendMessageProcessor: a client sends a message, or sends back what it did not manage.
+"""SendMessageProcessor: a client sends a message, or sends back one that failed.
 
-What a consumer could not consume goes to the group's retry topic as a copy that counts
-one more try, and is delayed; after too many tries it goes to the dead letters. The copy
-is stored before the consumer hears of it, so it may commit past the message then.
+What a consumer could not consume goes to the group's retry topic as a copy with one
+more reconsume time, and is delayed; after too many tries it goes to the dead-letter
+topic. The copy is stored before the consumer is answered, so it may then commit past
+the message.
 
-Source: org.apache.rocketmq.broker.processor.AbstractSendMessageProcessor
-#consumerSendMsgBack, SendMessageProcessor#handleRetryAndDLQ, RocketMQ 5.3. Differs: a
-group without retry queues is answered with an error, where RocketMQ answers success and
-stores nothing; under SYNC_FLUSH a copy is answered once it is durable, as any message;
-what comes back is what its consumer had, and not what lies at its phy_offset by now.
+Source:
+org.apache.rocketmq.broker.processor.AbstractSendMessageProcessor#consumerSendMsgBack,
+SendMessageProcessor#handleRetryAndDLQ, RocketMQ 5.3. Differs: a group without retry
+queues is answered with an error, where RocketMQ answers success and stores nothing;
+under SYNC_FLUSH a copy is answered once it is durable, as any message; the copy is of
+what the consumer had, not of what lies at its phy_offset by now.
 """
 
 from __future__ import annotations
@@ -54,13 +56,13 @@ _OF_THE_RECORD = (PROPERTY_CRC32, PROPERTY_MULTI_QUEUE_OFFSET, PROPERTY_WAIT_STO
 
 RETRIED = probe("send_back.retried", "a message came back to be consumed again")
 DEAD = probe("send_back.dead", "a message came back too often, or for good")
-GONE = probe("send_back.gone", "a message came back that the log has no more")
+GONE = probe("send_back.gone", "a message was sent back that the log no longer holds")
 UNRETRIED = probe("send_back.no_queue", "a group without retry queues sent one back")
 DEAD_AT_ONCE = probe("send_back.sent.dead", "a message sent to a retry topic was dead")
 
 
 class MessageKeeper(Protocol):
-    """The store of a broker, as far as sent messages need it."""
+    """The part of a store that sent messages need."""
 
     def put_message(self, message: Message) -> PutMessageResult:
         """Store one message."""
@@ -70,7 +72,7 @@ class MessageKeeper(Protocol):
 
 
 class SendResponse(NamedTuple):
-    """The answer to a message that was sent; ``result`` None: it was not put."""
+    """The answer to a sent message; ``result`` None: it was not put."""
 
     code: ResponseCode
     result: PutMessageResult | None = None
@@ -78,7 +80,7 @@ class SendResponse(NamedTuple):
 
 
 class SendMessageProcessor:
-    """Answers messages of producers, and those that consumers send back.
+    """Answers messages that producers send, and that consumers send back.
 
     Attributes:
         put: puts a message into the store.
@@ -102,9 +104,9 @@ class SendMessageProcessor:
     ) -> SendResponse:
         """Store a message; its topic is created if it is new.
 
-        One for a retry topic goes to the dead letters after ``max_reconsume_times``
-        tries, and at once if a client of the group holds a lock: then the group
-        consumes in order, and has tried for itself.
+        A message for a retry topic goes to the dead-letter topic after
+        ``max_reconsume_times`` tries, and at once if a client of the group holds a
+        lock: then the group consumes in order, and has retried by itself.
 
         Raises:
             OSError: the disk failed before the message was put.
@@ -134,10 +136,10 @@ class SendMessageProcessor:
     def topic_of(
         self, topic: str, queue_nums: int = CLIENT_QUEUE_NUMS
     ) -> TopicConfig | None:
-        """The topic of a message; a new one is made, with ``queue_nums`` queues.
+        """The topic of a message; a new one is created with ``queue_nums`` queues.
 
         Returns:
-            None: there is no such topic, and it cannot be made.
+            None: there is no such topic, and it cannot be created.
 
         Raises:
             OSError: the disk failed; nothing has changed.
@@ -161,13 +163,13 @@ class SendMessageProcessor:
         put: Callable[[], PutMessageResult],
         queue_nums: int = CLIENT_QUEUE_NUMS,
     ) -> PutMessageResult:
-        """Put a message so that its topic is known, whoever deletes that meanwhile.
+        """Put a message and make sure that its topic still exists afterwards.
 
         Raises:
             OSError: the disk failed, before the message was put or after.
 
-        Source: SendMessageProcessor#sendMessage. Differs: there, a message that is put
-        after its topic was deleted lies in one that no consumer may pull.
+        Source: SendMessageProcessor#sendMessage. Differs: in RocketMQ a message that is
+        put while its topic is deleted lies in a topic that no consumer may pull.
         """
         try:
             self.topic_of(topic, queue_nums)
@@ -196,16 +198,17 @@ class SendMessageProcessor:
         max_reconsume_times: int = GROUPS_OWN,
         record: bytes | None = None,
     ) -> SendResponse:
-        """Store a message once more, for the group alone.
+        """Store a copy of a message in its group's retry or dead-letter topic.
 
         Args:
-            group: that could not consume it.
+            group: the group that could not consume it.
             phy_offset: where the message lies.
-            delay_level: after which it is consumed again; 0: 3 and one more for each
-                try; negative: never, it is a dead letter.
+            delay_level: the level after which it is consumed again; 0: 3 plus one
+                for each try; negative: never, it is a dead letter.
             max_reconsume_times: tries after which it is a dead letter.
-            record: the message as its consumer had it, since the log may have lost it
-                and have another one there by now; None: whatever the log has there.
+            record: the message as its consumer had it, since the log may have lost
+                it and hold another one there by now; None: whatever the log has
+                there.
 
         Raises:
             StoreStopped: the store is not started.
@@ -222,7 +225,7 @@ class SendMessageProcessor:
             record = self._store.look_message_by_offset(phy_offset)
         if record is None:
             GONE.hit()
-            why = f"the log has no message at {phy_offset}: send it anew."
+            why = f"the log has no message at {phy_offset}: send it again."
             return SendResponse(ResponseCode.SYSTEM_ERROR, remark=why)
         found = decode_message_ext(record)
         copy = _copy_of(found)
@@ -276,7 +279,7 @@ class SendMessageProcessor:
 
 
 def _copy_of(found: MessageExt) -> Message:
-    """The message with one more try, and what tells where it came from."""
+    """The message with one more reconsume time, and properties that name its origin."""
     was = found.message
     properties = {
         name: value
@@ -294,7 +297,7 @@ def _no_such_group(group: str) -> SendResponse:
 
 
 def _no_retry_queue(group: str) -> SendResponse:
-    """Source: there, SUCCESS, and the message is lost."""
+    """Differs: RocketMQ answers SUCCESS here, and the message is lost."""
     UNRETRIED.hit()
     why = f"group {group} has no retry queue, so nothing was stored: give it one."
     return SendResponse(ResponseCode.SYSTEM_ERROR, remark=why)

@@ -1,1 +1,1 @@
-"""Delayed messages: how they are put, delivered, and how far that has come."""
+"""Delayed messages: how they are stored, delivered, and how progress is kept."""

@@ -1,13 +1,13 @@
-"""Delayed messages: a message on its way into a level's queue, and out of it again.
+"""Delayed messages: converting a message for its delay level's queue, and back.
 
-A message that asks for a level goes to a queue of the schedule topic, with its real
-topic and queue among its properties. Once it is due it is put there as it was, with
-these properties and its level still in it, as RocketMQ's released broker puts it.
+A message with a delay level goes to a queue of the schedule topic, with its real topic
+and queue among its properties. Once it is due it is put to its real topic unchanged,
+with these properties and its level still in it, as RocketMQ's released broker does.
 
 Source: org.apache.rocketmq.broker.util.HookUtils#handleScheduleMessage,
 #transformDelayLevelMessage, ScheduleMessageService#messageTimeUp, RocketMQ 5.3.
-Differs: what could not be delivered is refused when it is put. There it is tried again
-every 100 ms for ever, and its level stands still.
+Differs: a message that could not be delivered is refused when it is put. In RocketMQ
+its delivery is tried again every 100 ms for ever, and blocks its level.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ _OFFSET_DIGITS_MAX = 19
 
 
 class DelayedMessages:
-    """Turns messages into delayed ones, by the levels of a store; keeps no state."""
+    """Converts messages into delayed ones, by a store's delay levels; stateless."""
 
     def __init__(self, config: StoreConfig) -> None:
         self._config = config
         self._levels = config.delay_levels
 
     def schedule(self, message: Message) -> Message:
-        """The message as it is to be put: into its level's queue, if it has a level.
+        """The message as it is put: to its level's queue, if it has a level.
 
         Raises:
             MessageRejected: it names the schedule topic itself, its level is no
@@ -108,9 +108,9 @@ class DelayedMessages:
     def _refuse_what_cannot_be_delivered(
         self, message: Message, scheduled: Message
     ) -> None:
-        """Refuse a message that its real queue will not take once it is due.
+        """Refuse a message that its real queue will not accept once it is due.
 
-        Its places in light queues are not known yet, so they count as long as can be.
+        Its light queue offsets are not known yet, so their longest form is assumed.
         """
         config, properties = self._config, scheduled.properties
         if config.enable_multi_dispatch and message.light_queues:
@@ -126,9 +126,9 @@ class DelayedMessages:
 
 
 def delivered_message(record: bytes) -> Message | None:
-    """The message of an intact record of the schedule topic, for its real queue.
+    """The message for the real topic, from an intact record of the schedule topic.
 
-    None if the record does not say which that is.
+    None if the record does not name its real topic and queue.
 
     Source: ScheduleMessageService#messageTimeUp.
     """

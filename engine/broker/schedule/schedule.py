@@ -1,16 +1,16 @@
-"""Schedule: all that a broker has to deliver delayed messages."""
+"""Schedule: the parts of a broker that delay and deliver messages, as one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from crashmq.engine.broker.persist_services import PersistDelayOffsetService
 from crashmq.engine.broker.schedule.delayed_message import DelayedMessages
+from crashmq.engine.broker.schedule.deliver_delayed_service import (
+    DeliverDelayedService,
+)
 from crashmq.engine.broker.schedule.schedule_message_service import (
     ScheduleMessageService,
-)
-from crashmq.engine.broker.schedule.schedule_services import (
-    DeliverDelayedService,
-    PersistDelayOffsetService,
 )
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.runtime import Runtime
@@ -22,7 +22,7 @@ PutInItsTopic = Callable[[str, Callable[[], PutMessageResult]], PutMessageResult
 
 
 class Schedule:
-    """What lets messages of a store wait, and delivers them."""
+    """Delays messages of a store, and delivers them."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Schedule:
         runtime: Runtime,
         put_in_its_topic: PutInItsTopic,
     ) -> None:
-        """``put_in_its_topic`` does a put so that its topic is known."""
+        """``put_in_its_topic`` puts a message and makes sure that its topic exists."""
         self.service = ScheduleMessageService(store, disk, runtime)
 
         def put(message: Message) -> PutMessageResult:

@@ -1,15 +1,15 @@
 """ScheduleMessageService: delivers delayed messages, level by level, when they are due.
 
-Each level is a queue of the schedule topic, whose messages fall due in its order. Of
-each level it keeps the offset of the next one to deliver; ``config/delayOffset.json``
-has them every ten seconds and at a stop. An offset there never runs ahead of what a
-power loss spares: it passes over a message only once the delivered record is synced. A
-crash takes back what was delivered since, and that is delivered again: at least once.
+Each level is a queue of the schedule topic, whose messages fall due in order. For each
+level it keeps the offset of the next message to deliver; ``config/delayOffset.json``
+has these offsets, written every ten seconds and at a shutdown. A written offset passes
+a message only once its delivered copy is synced. A crash takes back what was delivered
+since the last write, and that is delivered again: at least once.
 
 Source: org.apache.rocketmq.broker.schedule.ScheduleMessageService, RocketMQ 5.3.0, and
-its file byte for byte. Differs: RocketMQ writes an offset as soon as the record is put,
-so that power loss may take the record and keep the offset; delivers what has rotted
-with a new CRC; a level whose read fails waits ten seconds there, 100 ms here.
+its file byte for byte. Differs: RocketMQ writes an offset as soon as the copy is put,
+so that a power loss may take the copy and keep the offset; it delivers rotten messages
+with a new CRC; and a level whose read fails waits ten seconds there, 100 ms here.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ PutDelivered = Callable[[Message], PutMessageResult]
 
 
 class Delivery(NamedTuple):
-    """A level's offset, and where the record ends that this offset passed over."""
+    """An offset of a level, and where the delivered copy before it ends."""
 
     offset: int
     end_offset: int
@@ -119,10 +119,10 @@ class ScheduleMessageService:
         self._file.settle()
 
     def correct_delay_offset(self) -> None:
-        """Bring each offset into its queue; the store has started.
+        """Move each offset into the bounds of its queue, after the store has started.
 
         Source: ScheduleMessageService#correctDelayOffset. Differs: a queue ends where
-        the log says, though dispatch may not have come so far yet.
+        the log says, even if dispatch has not come that far yet.
         """
         for level in sorted(self.offset_table):
             least = self._store.get_min_offset_in_queue(SCHEDULE_TOPIC, level - 1)
@@ -137,14 +137,14 @@ class ScheduleMessageService:
         return self._store.get_next_offset_in_queue(SCHEDULE_TOPIC, level - 1)
 
     def deliver(self) -> int:
-        """Deliver what is due of every level; returns how many messages it passed.
+        """Deliver what is due on every level; returns how many messages it passed.
 
-        A level that fails costs the others nothing; the next round goes on there.
+        A level that fails does not delay the others; the next round continues it.
 
         Raises:
             OSError: the medium could not be read: the first such error.
 
-        Source: DeliverDelayedMessageTimerTask#executeOnTimeUp, a task a level.
+        Source: DeliverDelayedMessageTimerTask#executeOnTimeUp, one task per level.
         """
         passed = 0
         failed: OSError | None = None
@@ -172,7 +172,7 @@ class ScheduleMessageService:
         return offset - first
 
     def _first_of(self, level: int) -> int:
-        """Where a level goes on; its messages before may have expired."""
+        """A level's next offset that exists; earlier messages may have expired."""
         offset = self._offset_table.get(level, 0)
         least = self._store.get_min_offset_in_queue(SCHEDULE_TOPIC, level - 1)
         # A queue that counts less than was delivered of it has begun anew.
@@ -185,7 +185,7 @@ class ScheduleMessageService:
         return least
 
     def _pass(self, level: int, unit: ListedMessage) -> bool:
-        """Deliver one message if it is due; whether the level goes on behind it."""
+        """Deliver one message if due; returns whether the level goes on behind it."""
         if not self._is_due(level, unit):
             WAITS.hit()
             self._update_offset(level, unit.queue_offset, 0)
@@ -205,7 +205,8 @@ class ScheduleMessageService:
     def _is_due(self, level: int, unit: ListedMessage) -> bool:
         """Whether a message is due by the clock.
 
-        If that is more than its whole delay ahead, the clock was set back: it is due.
+        If its time is more than its whole delay ahead, the clock was set back: it is
+        due.
 
         Source: DeliverDelayedMessageTimerTask#correctDeliverTimestamp.
         """
@@ -221,7 +222,7 @@ class ScheduleMessageService:
         return due <= now
 
     def _message_of(self, unit: ListedMessage) -> Message | None:
-        """The message to deliver; None: it cannot be, and costs only itself."""
+        """The message to deliver; None: it is damaged, and is skipped."""
         log = self._store.commit_log
         record = log.get_message(unit.phy_offset, unit.size)
         if record is None or not log.is_record(unit.phy_offset, record):
@@ -233,7 +234,7 @@ class ScheduleMessageService:
         return message
 
     def _update_offset(self, level: int, offset: int, end_offset: int) -> None:
-        """Take note how far a level has come. Source: #updateOffset."""
+        """Record how far a level is delivered. Source: #updateOffset."""
         with self._lock:
             if offset != self._offset_table.get(level):
                 waiting = self._deliveries.setdefault(level, deque())
@@ -247,9 +248,9 @@ class ScheduleMessageService:
         """Write the durable offsets to their file, durably.
 
         Raises:
-            OSError: the disk failed; the file has the table of before or this one.
+            OSError: the disk failed; the file has the previous table or this one.
 
-        Source: ConfigManager#persist, which logs an error and goes on.
+        Source: ConfigManager#persist, which only logs an error.
         """
         self._file.persist(self.encode())
 
@@ -264,7 +265,7 @@ class ScheduleMessageService:
         )
 
     def _durable_offsets(self) -> dict[int, int]:
-        """How far each level is delivered durably."""
+        """The offset up to which each level's deliveries are durable."""
         flushed = self._store.commit_log.flushed_where
         for level, waiting in self._deliveries.items():
             while waiting and waiting[0].end_offset <= flushed:
@@ -275,12 +276,12 @@ class ScheduleMessageService:
         return {level: durable.get(level, 0) for level in self._offset_table}
 
     def decode(self, text: str) -> None:
-        """Take over a table that was written; one of before 5.0 has no version.
+        """Adopt a table that was written; one from before 5.0 has no version.
 
         Raises:
-            ValueError: it is not a whole table; nothing has changed.
+            ValueError: it is not a complete table; nothing has changed.
 
-        Source: ScheduleMessageService#decode, for which no text is a table too.
+        Source: ScheduleMessageService#decode, for which empty text is a table too.
         """
         found = read_json(text)
         if not isinstance(found, dict):

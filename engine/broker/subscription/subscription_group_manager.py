@@ -1,11 +1,11 @@
-"""SubscriptionGroupManager: the groups of consumers that a broker knows.
+"""SubscriptionGroupManager: the consumer groups that a broker knows.
 
-The file is ``config/subscriptionGroup.json``, written anew at each change. A group that
-nobody has configured gets the defaults with its first need of them.
+The file is ``config/subscriptionGroup.json``, written again at each change. A group
+that no one has configured gets RocketMQ's defaults when it is first needed.
 
 Source: org.apache.rocketmq.broker.subscription.SubscriptionGroupManager, RocketMQ
-5.3.0, and its file byte for byte. Differs: none of RocketMQ's own groups is there
-before it is used; whom a group is forbidden to read is kept as it was read.
+5.3.0, and its file byte for byte. Differs: RocketMQ's own groups do not exist before
+they are used; the table of forbidden reads is kept as it was loaded.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class SubscriptionGroupManager:
     """The configuration of all groups, in memory, and their file.
 
     Attributes:
-        auto_create: whether a group gets the defaults once it is asked for.
-            Source: BrokerConfig#autoCreateSubscriptionGroup.
+        auto_create: whether an unknown group is created with the defaults when it
+            is needed. Source: BrokerConfig#autoCreateSubscriptionGroup.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class SubscriptionGroupManager:
     def find_subscription_group_config(
         self, group: str
     ) -> SubscriptionGroupConfig | None:
-        """A group's configuration, which is made if it is new; None: it may not be.
+        """A group's configuration, created if it is new; None: it may not be created.
 
         Raises:
             OSError: the disk failed; nothing has changed.
@@ -73,7 +73,7 @@ class SubscriptionGroupManager:
         return self.table.put_if_absent(group, make)
 
     def update_subscription_group_config(self, group: SubscriptionGroupConfig) -> None:
-        """Have a group, or another configuration of it.
+        """Add a group, or replace its configuration.
 
         Raises:
             OSError: the disk failed; nothing has changed.
@@ -83,7 +83,7 @@ class SubscriptionGroupManager:
         self.table.put(group.group_name, group)
 
     def delete_subscription_group_config(self, group: str) -> bool:
-        """Have a group no more; whether there was one.
+        """Remove a group; returns whether it existed.
 
         Raises:
             OSError: the disk failed; nothing has changed.

@@ -1,12 +1,12 @@
 """TopicConfigManager: the topics of a broker, and how many queues each has.
 
-The file is ``config/topics.json``, written anew at each change. A topic that a message
-names first gets the queues of the topic ``TBW102``, if that may be inherited; the retry
-topics and dead letters of a group come with its first need of them.
+The file is ``config/topics.json``, written again at each change. A topic that does not
+exist when a message names it inherits the queues of topic ``TBW102``, if that is
+allowed; a group's retry and dead-letter topics are created when they are first needed.
 
 Source: org.apache.rocketmq.broker.topic.TopicConfigManager, RocketMQ 5.3.0, and its
-file byte for byte. Differs: of the topics that a broker always has, only those that
-something here goes by; a change that could not be written has not happened.
+file byte for byte. Differs: of RocketMQ's system topics only those exist that this
+broker uses; a change that could not be written has not happened.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class TopicConfigManager:
     def select_topic_config(self, topic: str) -> TopicConfig | None:
         """A topic's configuration; None: there is no such topic.
 
-        A light queue always counts as one of one queue.
+        A light queue always counts as a topic with one queue.
 
         Source: TopicConfigManager#selectTopicConfig, LmqTopicConfigManager.
         """
@@ -77,7 +77,7 @@ class TopicConfigManager:
         return known
 
     def update_topic_config(self, topic: TopicConfig) -> None:
-        """Have a topic, or another configuration of it.
+        """Add a topic, or replace its configuration.
 
         Raises:
             OSError: the disk failed; nothing has changed.
@@ -92,7 +92,7 @@ class TopicConfigManager:
         default_topic: str = AUTO_CREATE_TOPIC,
         queue_nums: int = CLIENT_QUEUE_NUMS,
     ) -> TopicConfig | None:
-        """The topic of a message; one that is new inherits of ``default_topic``.
+        """The topic of a message; a new one inherits from ``default_topic``.
 
         It gets ``queue_nums`` queues, but not more than ``default_topic`` has.
 
@@ -127,7 +127,7 @@ class TopicConfigManager:
     def create_topic_in_send_message_back_method(
         self, topic: str, queue_nums: int, perm: Perm = READ_WRITE
     ) -> TopicConfig:
-        """A group's topic for retries or dead letters, which is made if it is new.
+        """A group's retry or dead-letter topic, created if it is new.
 
         Raises:
             OSError: the disk failed; nothing has changed.
@@ -144,7 +144,7 @@ class TopicConfigManager:
         return self.table.put_if_absent(topic.topic_name, make)
 
     def delete_topic_config(self, topic: str) -> bool:
-        """Have a topic no more; whether there was one.
+        """Remove a topic; returns whether it existed.
 
         Raises:
             OSError: the disk failed; nothing has changed.

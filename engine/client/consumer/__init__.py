@@ -1,1 +1,1 @@
-"""A consumer: where it begins, and how it tells how far it has come."""
+"""A push consumer: where it begins, its queues, and where its offsets are kept."""

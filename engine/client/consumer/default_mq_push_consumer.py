@@ -31,7 +31,11 @@ from crashmq.engine.remoting.subscription_data import SUB_ALL, ExpressionType
 
 
 class DefaultMQPushConsumer:
-    """One consumer.
+    """A push consumer of one group in one client.
+
+    It owns no thread: a host runs its ``services`` round by round, and lets the
+    listener have a waiting batch by ``consume``. Dropping the object kills the client:
+    nothing of it runs any more, and answers that still arrive are ignored.
 
     Attributes:
         is_started: it was started, and not shut down since.
@@ -45,7 +49,7 @@ class DefaultMQPushConsumer:
         runtime: Runtime,
         listener: MessageListener,
     ) -> None:
-        """Make a consumer that is not started.
+        """Create a consumer that is not started.
 
         Args:
             config: what it subscribes, and how it consumes.
@@ -68,12 +72,12 @@ class DefaultMQPushConsumer:
 
     @property
     def services(self) -> tuple[Service, ...]:
-        """The services that a host runs; before the start and after the end idle."""
+        """The services that a host runs; idle before start and after shutdown."""
         return self._parts.services
 
     @property
     def process_queue_table(self) -> Mapping[MessageQueue, ProcessQueue]:
-        """The queues that it has, sorted; those that are dropped are going."""
+        """The queues that it has, sorted; dropped ones are about to be removed."""
         return self._parts.rebalance_impl.process_queue_table
 
     @property
@@ -82,13 +86,11 @@ class DefaultMQPushConsumer:
         return self._parts.consume_message_service.requests.waiting
 
     def start(self) -> None:
-        """Begin: read the offsets, tell the brokers; the first rebalance is due.
+        """Read the offsets and send a heartbeat; the first rebalance is due.
 
         Raises:
-            RuntimeError: it was started before; make another one.
+            RuntimeError: it was started before; create another one.
             StoreCorrupted: offsets of a broadcasting consumer cannot be read.
-
-        Source: DefaultMQPushConsumerImpl#start.
         """
         if self.is_started or self._is_shut:
             raise RuntimeError(
@@ -108,17 +110,15 @@ class DefaultMQPushConsumer:
         self._parts.rebalance_service.rebalance_immediately()
 
     def shutdown(self) -> None:
-        """End: let listeners finish, tell the offsets, let the queues go.
+        """Let listeners finish, commit the offsets, and give up the queues.
 
-        Listeners are waited for as long as the configuration says; what one that is
-        still at work then consumes is consumed again. If the call is broken off, call
-        it again.
+        Listeners are waited for as long as the configuration says; what a listener that
+        is still running then consumes is consumed again. If the call is interrupted,
+        call it again.
 
         Raises:
-            OSError: a broadcasting consumer could not write its offsets; all the same
-                it has ended.
-
-        Source: DefaultMQPushConsumerImpl#shutdown.
+            OSError: a broadcasting consumer could not write its offsets; it has
+                ended all the same.
         """
         if not self.is_started:
             return
@@ -154,42 +154,37 @@ class DefaultMQPushConsumer:
         self._parts.pause(paused=True)
 
     def resume(self) -> None:
-        """Go on; a rebalance is due. Source: DefaultMQPushConsumerImpl#resume."""
+        """Continue after ``suspend``; a rebalance is due.
+
+        Source: DefaultMQPushConsumerImpl#resume.
+        """
         self._parts.pause(paused=False)
         self._parts.rebalance_service.rebalance_immediately()
 
     def subscribe(
         self, topic: str, expression: str, expression_type: ExpressionType = "TAG"
     ) -> None:
-        """Subscribe a topic, in the place of what was subscribed of it.
+        """Subscribe a topic, replacing its present subscription.
 
         Raises:
             ValueError: the expression has no tag.
-
-        Source: DefaultMQPushConsumerImpl#subscribe.
         """
         self._parts.subscriptions.subscribe(topic, expression, expression_type)
         if self.is_started:
             self._tell_and_rebalance()
 
     def unsubscribe(self, topic: str) -> None:
-        """Subscribe a topic no more; the next rebalance gives up its queues.
-
-        Source: DefaultMQPushConsumerImpl#unsubscribe.
-        """
+        """Drop the subscription to a topic; the next rebalance gives up its queues."""
         self._parts.subscriptions.unsubscribe(topic)
         if self.is_started:
             self._tell_and_rebalance()
 
     def notify_consumer_ids_changed(self) -> None:
-        """The broker says that clients of the group came or went.
-
-        Source: ClientRemotingProcessor#notifyConsumerIdsChanged.
-        """
+        """The broker reports that clients of the group came or went."""
         self._parts.rebalance_service.rebalance_immediately()
 
     def reset_offset(self, topic: str, offsets: Mapping[MessageQueue, int]) -> None:
-        """Begin queues of a topic anew, at the offsets told; those it has not stay.
+        """Begin queues of a topic again, at the offsets told; those it has not stay.
 
         Raises:
             OSError: a broadcasting consumer could not write an offset.

@@ -31,11 +31,11 @@ class ConsumeFromWhere(Enum):
 
 
 class PullFromNowhere(Exception):
-    """Nobody knows where to begin; ask again at the next rebalance."""
+    """It is unknown where to begin; ask again at the next rebalance."""
 
 
 class OffsetAdmin(Protocol):
-    """What the broker of a queue says of it."""
+    """What can be asked of a queue's broker."""
 
     def max_offset(self, queue: MessageQueue) -> int:
         """The queue_offset that dispatch gives next.
@@ -80,7 +80,7 @@ def compute_pull_from_where(
 
 
 def offset_of_group(queue: MessageQueue, store: OffsetStore) -> int:
-    """The offset that is kept of a group; ``NOT_FOUND``: it has none.
+    """The offset stored for a group; ``NOT_FOUND``: it has none.
 
     Raises:
         PullFromNowhere: it could not be asked for.
@@ -96,7 +96,7 @@ def offset_of_group(queue: MessageQueue, store: OffsetStore) -> int:
 def where_a_group_begins(
     queue: MessageQueue, admin: OffsetAdmin, where: ConsumeFromWhere, timestamp: int
 ) -> int:
-    """Where a group without an offset begins.
+    """The offset at which a group without a stored offset begins, by ``where``.
 
     Raises:
         PullFromNowhere: the queue's end could not be asked for.
@@ -113,7 +113,7 @@ def where_a_group_begins(
 def _begin_anew(
     queue: MessageQueue, admin: OffsetAdmin, where: ConsumeFromWhere, timestamp: int
 ) -> int:
-    """Where a group without an offset begins."""
+    """As ``where_a_group_begins``, but raises the broker's own errors."""
     match where:
         case ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET:
             return 0 if queue.is_retry else admin.max_offset(queue)

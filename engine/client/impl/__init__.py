@@ -1,1 +1,1 @@
-"""How a client speaks with brokers."""
+"""The parts of a client: its calls to brokers, and its consumer."""

@@ -1,9 +1,7 @@
-"""BrokerApi: what a consumer asks of the brokers, as calls.
+"""BrokerApi: a consumer's requests to its brokers, as calls.
 
 Every call raises ``BrokerFailed`` if the broker could not be asked, or answers with an
-error that the call's own text does not name.
-
-Source: org.apache.rocketmq.client.impl.MQClientAPIImpl, RocketMQ 5.3.
+error that the call's own docstring does not name.
 """
 
 from __future__ import annotations
@@ -37,16 +35,16 @@ class BrokerApi(OffsetBroker, OffsetAdmin, Protocol):
         """
 
     def send_heartbeat(self, client_id: str, consumers: Sequence[ConsumerData]) -> None:
-        """Tell who this client is, and what its consumers subscribe."""
+        """Send this client's id and its consumers' subscriptions."""
 
     def unregister_client(self, client_id: str, group: str) -> None:
-        """Tell that this client consumes no more for a group."""
+        """Remove this client from a group."""
 
     def pull_message(self, request: PullMessageRequest, answer: PullAnswer) -> None:
-        """Ask for messages; ``answer`` takes what comes, perhaps during this call.
+        """Ask for messages; ``answer`` gets what comes, perhaps during this call.
 
-        A broker that holds the request answers later, and one that ends meanwhile
-        never does: the client gives up after its own time-out.
+        A broker that holds the request answers later, and one that crashes meanwhile
+        never does: the client gives up after its own timeout.
         """
 
     def lock_batch(

@@ -1,7 +1,7 @@
-"""MQClientInstance: what a client does from time to time for its consumer.
+"""MQClientInstance: a client's periodic tasks for its consumer.
 
-It tells the brokers that it lives, keeps its offsets, renews its locks and sweeps what
-a listener has had for too long. Until the start and after the shutdown no round does
+It sends heartbeats, persists offsets, renews locks and sends back messages that a
+listener has had for too long. Before the start and after the shutdown no round does
 anything.
 
 Source: org.apache.rocketmq.client.impl.factory.MQClientInstance, its scheduled tasks,
@@ -33,7 +33,7 @@ UNHEARD = probe("mq_client_instance.unheard", "a heartbeat did not come to the b
 
 
 class ScheduledTask:
-    """A service that does one thing from time to time."""
+    """A service that runs one task periodically."""
 
     def __init__(
         self, name: str, first_after_ms: int, interval_ms: int, body: Callable[[], int]
@@ -44,7 +44,7 @@ class ScheduledTask:
         self._body = body
 
     def run_once(self) -> int:
-        """Do it; returns the work done."""
+        """Run the task; returns the work done."""
         return self._body()
 
 
@@ -100,22 +100,17 @@ class MQClientInstance:
         return lambda: body() if self.is_running else 0
 
     def persist_all_consumer_offset(self) -> int:
-        """Keep the offsets of all queues; how many there are.
+        """Persist the offsets of all queues; returns how many there are.
 
         Raises:
             OSError: a broadcasting client could not write them.
-
-        Source: DefaultMQPushConsumerImpl#persistConsumerOffset.
         """
         queues = self._rebalance_impl.process_queue_table.keys()
         self._offset_store.persist_all(queues)
         return len(queues)
 
     def send_heartbeat(self) -> int:
-        """Tell the brokers of the consumer; how many heard of it.
-
-        Source: MQClientInstance#sendHeartbeatToAllBrokerWithLock.
-        """
+        """Send a heartbeat to the brokers; returns how many confirmed it."""
         subscriptions = self._rebalance_impl.subscriptions.all()
         config = self._config
         consumer = ConsumerData(config.group, config.message_model, subscriptions)
@@ -127,10 +122,7 @@ class MQClientInstance:
         return 1
 
     def unregister(self) -> None:
-        """Tell the brokers that the consumer is no more.
-
-        Source: MQClientInstance#unregisterClient.
-        """
+        """Remove the consumer from its group at the brokers."""
         try:
             self._api.unregister_client(self._config.client_id, self._config.group)
         except BrokerFailed:

@@ -81,9 +81,9 @@ class DeletedTopics:
         entries = _decode(data)
         if entries is None:
             raise StoreCorrupted(
-                "it is damaged, so nobody knows which topics were deleted. Put it back "
-                "from a copy, or remove it to have every topic again that the log "
-                "still has. Nothing was changed.",
+                "it is damaged, so it is unknown which topics were deleted. Put it "
+                "back from a copy, or remove it to have every topic again that the "
+                "log still has. Nothing was changed.",
                 Place(PATH),
             )
         LOADED.hit()
@@ -91,7 +91,7 @@ class DeletedTopics:
         self._loaded = dict(entries)
 
     def presume(self, entries: Mapping[TopicOrQueue, int]) -> None:
-        """Take note of other programs' deletions, beside those of the file."""
+        """Record other programs' deletions, beside those of the file."""
         self._entries = {**self._loaded, **entries}
 
     def settle(self, log_min: int, log_end: int, *, is_certain: bool) -> None:

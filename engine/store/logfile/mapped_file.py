@@ -266,7 +266,10 @@ class MappedFile(ReferenceResource):
         /,
         *terms: *Terms,
     ) -> T:
-        """Return ``of`` of the bytes that ``read`` returns; see ``File.examine``."""
+        """Return ``of(bytes)`` for the bytes that ``read`` would return.
+
+        See ``File.examine``.
+        """
         if not self.hold():
             READ_GONE.hit()
             return of(b"", *terms)

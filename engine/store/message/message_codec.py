@@ -252,7 +252,7 @@ def _written_part(properties: bytes) -> bytes:
 
 
 def ends_with_crc(properties: bytes) -> bool:
-    """Whether properties end with the CRC of their record, be it right or not."""
+    """Whether properties end with the CRC of their record, correct or not."""
     return properties[-PROP_CRC_SIZE:-11] == PROP_CRC_NAME
 
 

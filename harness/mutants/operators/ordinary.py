@@ -44,7 +44,7 @@ class NoOperators(ImportError):
 
 
 def ordinary(text: Text) -> Iterator[Change]:
-    """Each change that an ordinary operator makes in a place.
+    """Each change that an ordinary mutation operator makes at a place in the code.
 
     Raises:
         NoOperators: cosmic-ray is not installed.

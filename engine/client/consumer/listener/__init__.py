@@ -1,1 +1,1 @@
-"""What a consumer's own code gets, and what it answers."""
+"""Listeners: the user's code that consumes messages, and its answers."""

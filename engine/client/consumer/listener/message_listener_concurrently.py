@@ -18,7 +18,7 @@ ACK_ALL = (1 << 31) - 1
 
 
 class ConsumeConcurrentlyStatus(Enum):
-    """What came of a batch. Source: ConsumeConcurrentlyStatus."""
+    """The result of a batch. Source: ConsumeConcurrentlyStatus."""
 
     CONSUME_SUCCESS = "consumed"
     RECONSUME_LATER = "again later"
@@ -26,11 +26,11 @@ class ConsumeConcurrentlyStatus(Enum):
 
 @dataclass(slots=True)
 class ConsumeConcurrentlyContext:
-    """What a listener may say of a batch besides its status.
+    """What a listener may say about a batch besides its status.
 
     Attributes:
-        delay_level_when_next_consume: of messages to be consumed again; 0: the broker
-            chooses, negative: they go to the dead letters at once.
+        delay_level_when_next_consume: for messages to be consumed again; 0: the
+            broker chooses, negative: they go to the dead-letter topic at once.
         ack_index: the last message of the batch that was consumed, if it succeeded.
     """
 

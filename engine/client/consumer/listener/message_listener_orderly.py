@@ -31,11 +31,12 @@ class ConsumeOrderlyStatus(Enum):
 
 @dataclass(slots=True)
 class ConsumeOrderlyContext:
-    """What a listener may say of a batch besides its status.
+    """What a listener may say about a batch besides its status.
 
     Attributes:
         auto_commit: a success commits at once, and not only a ``COMMIT``.
-        suspend_current_queue_time_millis: how long a moment is.
+        suspend_current_queue_time_millis: how long the queue pauses after a
+            failure.
     """
 
     queue: MessageQueue

@@ -19,10 +19,7 @@ from crashmq.engine.common.message_queue import MessageQueue
 
 @dataclass(frozen=True, slots=True)
 class MachineRoomResolver:
-    """Says in which room a broker and a client are; "": nobody knows.
-
-    Source: AllocateMachineRoomNearby.MachineRoomResolver.
-    """
+    """Says in which room a broker and a client are; "": unknown."""
 
     broker_deploy_in: Callable[[MessageQueue], str]
     consumer_deploy_in: Callable[[str], str]

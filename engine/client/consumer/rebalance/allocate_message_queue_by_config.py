@@ -1,6 +1,6 @@
-"""AllocateMessageQueueByConfig: the queues that somebody has written down.
+"""AllocateMessageQueueByConfig: a configured list of queues.
 
-Whether each queue is in one list, in two or in none is that somebody's affair.
+It is up to the configuration whether each queue is in exactly one list.
 
 Source: org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueByConfig,
 RocketMQ 5.3.

@@ -40,7 +40,7 @@ Offsets = dict[MessageQueue, int]
 
 
 class _Kept(NamedTuple):
-    """What the file has: offsets, and the lives that told them, as far as known."""
+    """The file's contents: offsets, and the broker lives they are from, if known."""
 
     offsets: Offsets
     lives: Offsets
@@ -59,7 +59,7 @@ class LocalFileOffsetStore:
 
     @property
     def kept(self) -> Mapping[MessageQueue, int]:
-        """What the file has."""
+        """The offsets in the file."""
         return self._kept.offsets
 
     def load(self) -> None:
@@ -81,19 +81,17 @@ class LocalFileOffsetStore:
     def update_offset(
         self, queue: MessageQueue, offset: int, *, increase_only: bool
     ) -> None:
-        """Take note of an offset; with ``increase_only`` never of a lower one."""
+        """Set an offset in memory; with ``increase_only`` never to a lower one."""
         self._table.update(queue, offset, increase_only=increase_only)
 
     def update_and_freeze_offset(self, queue: MessageQueue, offset: int) -> None:
-        """Take note of an offset that stays until the queue is removed."""
+        """Set an offset that no update changes until the queue is removed."""
         self._table.freeze(queue, offset)
 
     def read_offset(self, queue: MessageQueue, read_type: ReadOffsetType) -> int:
-        """The offset of a queue; what the file has is taken over into memory.
+        """The offset of a queue; one read from the file is also set in memory.
 
-        It never fails: a file that cannot be read says that there is none.
-
-        Source: LocalFileOffsetStore#readOffset.
+        It never fails: a file that cannot be read counts as without offsets.
         """
         in_memory = read_offset_of(self._table, queue, read_type)
         if in_memory is not None:
@@ -108,7 +106,7 @@ class LocalFileOffsetStore:
         return found.offsets[queue]
 
     def persist(self, queue: MessageQueue) -> int:
-        """Write the offset of one queue, if there is one; which that is.
+        """Write the offset of one queue, if there is one; returns it.
 
         Raises:
             OSError: the disk failed; the file has the old offsets or the new ones.
@@ -139,15 +137,15 @@ class LocalFileOffsetStore:
         self._table.remove(queue)
 
     def clone_offset_table(self, topic: str) -> Mapping[MessageQueue, int]:
-        """The offsets in memory of a topic's queues; of "" of all."""
+        """The offsets in memory of a topic's queues; "": of all topics."""
         return self._table.of_topic(topic)
 
     def heard_of(self, queue: MessageQueue, broker_life: int) -> None:
-        """Take note of which life of its broker has told where a queue is."""
+        """Record the broker life (``RecoveredEnds``) that answered an offset."""
         self._table.heard_of(queue, broker_life)
 
     def broker_life_of(self, queue: MessageQueue) -> int:
-        """Which life of its broker told last where a queue is; 0: none did."""
+        """The broker life in which a queue's offset was last answered; 0: none."""
         return self._table.broker_life_of(queue)
 
 

@@ -1,9 +1,9 @@
-"""OffsetStore: what a consumer knows of how far it has come in each of its queues.
+"""OffsetStore: the offsets of one consumer, in memory and where they are persisted.
 
-In memory it has an offset for each queue; where that is kept, in a file of the client
-(broadcasting) or at the broker (clustering), is the store's kind. A negative answer is
-no offset: ``NOT_FOUND`` says that there is none, ``FAILED`` that nobody knows. Who
-takes the one for the other begins anew, and loses what nobody consumed.
+In memory there is an offset for each queue. They are persisted in a file of the client
+(broadcasting) or at the broker (clustering). A negative answer is no offset:
+``NOT_FOUND`` says that there is none, ``FAILED`` that it is unknown. Mistaking the one
+for the other restarts the queue, and loses messages that were not consumed.
 
 Source: org.apache.rocketmq.client.consumer.store.OffsetStore, ControllableOffset,
 RocketMQ 5.3.
@@ -24,7 +24,7 @@ FAILED = -2
 
 
 class ReadOffsetType(Enum):
-    """Where an offset is looked for. Source: ReadOffsetType."""
+    """Where an offset is looked up. Source: ReadOffsetType."""
 
     READ_FROM_MEMORY = "memory"
     READ_FROM_STORE = "store"
@@ -35,36 +35,36 @@ class OffsetStore(Protocol):
     """The offsets of one consumer."""
 
     def load(self) -> None:
-        """Read what is kept, if it is kept here."""
+        """Read the persisted offsets, if they are in a file of the client."""
 
     def update_offset(
         self, queue: MessageQueue, offset: int, *, increase_only: bool
     ) -> None:
-        """Take note of an offset; with ``increase_only`` never of a lower one."""
+        """Set an offset in memory; with ``increase_only`` never to a lower one."""
 
     def update_and_freeze_offset(self, queue: MessageQueue, offset: int) -> None:
-        """Take note of an offset that stays until the queue is removed."""
+        """Set an offset that no update changes until the queue is removed."""
 
     def read_offset(self, queue: MessageQueue, read_type: ReadOffsetType) -> int:
         """The offset of a queue; ``NOT_FOUND`` or ``FAILED`` without one."""
 
     def persist(self, queue: MessageQueue) -> int:
-        """Keep the offset of one queue; which that is, or ``NOT_FOUND``."""
+        """Persist the offset of one queue; returns it, or ``NOT_FOUND``."""
 
     def persist_all(self, queues: Collection[MessageQueue]) -> None:
-        """Keep the offsets of these queues; nothing is done for none."""
+        """Persist the offsets of these queues."""
 
     def remove_offset(self, queue: MessageQueue) -> None:
         """Forget a queue's offset in memory."""
 
     def clone_offset_table(self, topic: str) -> Mapping[MessageQueue, int]:
-        """The offsets in memory of a topic's queues; of "" of all."""
+        """The offsets in memory of a topic's queues; "": of all topics."""
 
     def heard_of(self, queue: MessageQueue, broker_life: int) -> None:
-        """Take note of which life of its broker has told where a queue is."""
+        """Record the broker life (``RecoveredEnds``) that answered an offset."""
 
     def broker_life_of(self, queue: MessageQueue) -> int:
-        """Which life of its broker told last where a queue is; 0: none did."""
+        """The broker life in which a queue's offset was last answered; 0: none."""
 
 
 @dataclass(slots=True)
@@ -76,8 +76,8 @@ class _ControllableOffset:
 class OffsetTable:
     """The offsets that a store has in memory.
 
-    A frozen offset stays what it is until its queue is removed. So does the life of the
-    broker that has told where the queue is.
+    A frozen offset stays what it is until its queue is removed. So does the broker life
+    in which it was answered.
     """
 
     def __init__(self, runtime: Runtime) -> None:
@@ -132,10 +132,7 @@ class OffsetTable:
 def read_offset_of(
     table: OffsetTable, queue: MessageQueue, read_type: ReadOffsetType
 ) -> int | None:
-    """What memory answers to a read; None: the store has to be asked.
-
-    Source: RemoteBrokerOffsetStore#readOffset, LocalFileOffsetStore#readOffset.
-    """
+    """The answer of the memory to a read; None: the persisted offset must be read."""
     if read_type is ReadOffsetType.READ_FROM_STORE:
         return None
     offset = table.get(queue)

@@ -28,7 +28,7 @@ UNKNOWN = probe("remote_offset_store.unknown", "a broker could not say an offset
 
 
 class OffsetNotFound(Exception):
-    """The broker, in that life of it, has no offset of the group and queue."""
+    """The broker has no offset of the group and queue, in its life of that number."""
 
     def __init__(self, broker_life: int = 0) -> None:
         super().__init__(f"no offset in life {broker_life} of the broker")
@@ -40,7 +40,7 @@ class BrokerFailed(Exception):
 
 
 class KeptOffset(NamedTuple):
-    """What a broker answers of a group: an offset, and in which of its lives."""
+    """A broker's answer for a group: the offset, and the broker's life."""
 
     offset: int
     broker_life: int = 0
@@ -54,16 +54,16 @@ class OffsetBroker(Protocol):
 
         Raises:
             OffsetNotFound: it has none.
-            BrokerFailed: nobody knows.
+            BrokerFailed: it is unknown.
         """
 
     def update_consumer_offset_oneway(
         self, group: str, queue: MessageQueue, offset: int, broker_life: int
     ) -> None:
-        """Commit an offset, which that life of the broker has told, or 0.
+        """Commit an offset; ``broker_life`` is the life it was answered in, or 0.
 
         Raises:
-            BrokerFailed: it could not be sent; another answer is not waited for.
+            BrokerFailed: it could not be sent; no answer is waited for.
         """
 
 
@@ -81,18 +81,15 @@ class RemoteBrokerOffsetStore:
     def update_offset(
         self, queue: MessageQueue, offset: int, *, increase_only: bool
     ) -> None:
-        """Take note of an offset; with ``increase_only`` never of a lower one."""
+        """Set an offset in memory; with ``increase_only`` never to a lower one."""
         self._table.update(queue, offset, increase_only=increase_only)
 
     def update_and_freeze_offset(self, queue: MessageQueue, offset: int) -> None:
-        """Take note of an offset that stays until the queue is removed."""
+        """Set an offset that no update changes until the queue is removed."""
         self._table.freeze(queue, offset)
 
     def read_offset(self, queue: MessageQueue, read_type: ReadOffsetType) -> int:
-        """The offset of a queue; what the broker answers is taken over into memory.
-
-        Source: RemoteBrokerOffsetStore#readOffset.
-        """
+        """The offset of a queue; one that the broker answers is also set in memory."""
         in_memory = read_offset_of(self._table, queue, read_type)
         if in_memory is not None:
             return in_memory
@@ -109,14 +106,14 @@ class RemoteBrokerOffsetStore:
         return kept.offset
 
     def persist(self, queue: MessageQueue) -> int:
-        """Tell the broker the offset of a queue, if there is one; which that is."""
+        """Send the offset of a queue to the broker, if there is one; returns it."""
         offset = self._table.get(queue)
         if offset >= 0:
             self._tell(queue, offset)
         return offset
 
     def persist_all(self, queues: Collection[MessageQueue]) -> None:
-        """Tell the broker the offsets of these queues, and forget all others."""
+        """Send the offsets of these queues to the broker, and forget all others."""
         if not queues:
             return
         for queue, offset in self._table.of_topic().items():
@@ -137,13 +134,13 @@ class RemoteBrokerOffsetStore:
         self._table.remove(queue)
 
     def clone_offset_table(self, topic: str) -> Mapping[MessageQueue, int]:
-        """The offsets in memory of a topic's queues; of "" of all."""
+        """The offsets in memory of a topic's queues; "": of all topics."""
         return self._table.of_topic(topic)
 
     def heard_of(self, queue: MessageQueue, broker_life: int) -> None:
-        """Take note of which life of its broker has told where a queue is."""
+        """Record the broker life (``RecoveredEnds``) that answered an offset."""
         self._table.heard_of(queue, broker_life)
 
     def broker_life_of(self, queue: MessageQueue) -> int:
-        """Which life of its broker told last where a queue is; 0: none did."""
+        """The broker life in which a queue's offset was last answered; 0: none."""
         return self._table.broker_life_of(queue)

@@ -24,7 +24,7 @@ EXPIRED = probe("clean_expired_msg.expired", "a listener had a message for too l
 
 
 class CleanExpiredMsg:
-    """The sweeps of one consumer."""
+    """Finds messages that their listener has had for too long; one consumer's."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class CleanExpiredMsg:
         self._runtime = runtime
 
     def sweep(self) -> int:
-        """Look at the first messages of each queue; returns how many were given up."""
+        """Check the first messages of each queue; returns how many were sent back."""
         queues = self._rebalance_impl.process_queue_table.values()
         return sum(map(self._sweep, queues))
 

@@ -52,7 +52,7 @@ Lock = Callable[[MessageQueue, ProcessQueue], bool]
 
 
 class ConsumeMessageOrderlyService:
-    """The consumption of one consumer."""
+    """Lets one consumer's listener consume each queue in order."""
 
     def __init__(
         self,
@@ -108,13 +108,16 @@ class ConsumeMessageOrderlyService:
             queue.let_go()
 
     def _try_lock_later_and_reconsume(self, request: ConsumeRequest) -> None:
-        """Ask for the lock, and come back. Source: #tryLockLaterAndReconsume."""
+        """Try to lock the queue again later, and then consume it.
+
+        Source: #tryLockLaterAndReconsume.
+        """
         UNLOCKED.hit()
         is_locked = self._lock(request.queue, request.process_queue)
         self.requests.add_later(request, LOCKED_MS if is_locked else NOT_LOCKED_MS)
 
     def _consume(self, messages: list[MessageExt], request: ConsumeRequest) -> bool:
-        """Let the listener have a batch; whether the queue goes on at once."""
+        """Give the listener a batch; returns whether the queue continues at once."""
         context = ConsumeOrderlyContext(request.queue)
         for message in messages:
             self._send_back.reset_retry_topic(message)
@@ -139,10 +142,7 @@ class ConsumeMessageOrderlyService:
         context: ConsumeOrderlyContext,
         request: ConsumeRequest,
     ) -> tuple[bool, int]:
-        """Whether the queue goes on, and the offset to commit.
-
-        Source: ConsumeMessageOrderlyService#processConsumeResult.
-        """
+        """Returns whether the queue continues at once, and the offset to commit."""
         queue = request.process_queue
         if status is Status.SUSPEND_CURRENT_QUEUE_A_MOMENT:
             kept = self._to_be_tried_here(messages)
@@ -165,7 +165,10 @@ class ConsumeMessageOrderlyService:
         return True, queue.commit()
 
     def _to_be_tried_here(self, messages: Sequence[MessageExt]) -> list[MessageExt]:
-        """Send away what failed too often; the others. Source: #checkReconsumeTimes."""
+        """Send back what failed too often; returns the other messages.
+
+        Source: #checkReconsumeTimes.
+        """
         kept = []
         for message in messages:
             if self._is_sent_away(message):
@@ -181,7 +184,7 @@ class ConsumeMessageOrderlyService:
         return self._send_back.send_message_back(message, TO_DEAD_LETTERS)
 
     def _suspend(self, request: ConsumeRequest, context: ConsumeOrderlyContext) -> None:
-        """Let the queue stand still. Source: #submitConsumeRequestLater."""
+        """Pause the queue. Source: #submitConsumeRequestLater."""
         ms = context.suspend_current_queue_time_millis
         if ms == BY_CONFIG:
             ms = self._config.suspend_current_queue_time_millis

@@ -34,7 +34,7 @@ MessageListener = MessageListenerConcurrently | MessageListenerOrderly
 
 
 class ConsumeMessageService(Protocol):
-    """One way to consume."""
+    """One way to consume: concurrently or in order."""
 
     requests: WaitingRequests
 
@@ -60,7 +60,7 @@ def consume_message_service_of(
     lock: Lock,
     runtime: Runtime,
 ) -> ConsumeMessageService:
-    """The way to consume that a configuration asks for; the listener is of its kind."""
+    """The service that a configuration asks for; ``listener`` must be of its kind."""
     if config.is_orderly:
         orderly = cast(MessageListenerOrderly, listener)
         return ConsumeMessageOrderlyService(

@@ -31,7 +31,7 @@ from crashmq.engine.host.service import Service
 
 @dataclass(frozen=True, slots=True)
 class ConsumerParts:
-    """One consumer, inside."""
+    """The parts of one push consumer, wired together."""
 
     config: PushConsumerConfig
     rebalance_impl: RebalanceImpl
@@ -49,7 +49,7 @@ class ConsumerParts:
         runtime: Runtime,
         listener: MessageListener,
     ) -> ConsumerParts:
-        """Make the parts of a consumer that is not started."""
+        """Create the parts of a consumer that is not started."""
         send_back = SendBack(config, api)
         rebalance_impl = RebalanceImpl(config, api, offset_store, runtime)
         rebalance_service = RebalanceService(rebalance_impl)
@@ -82,12 +82,12 @@ class ConsumerParts:
 
     @property
     def services(self) -> tuple[Service, ...]:
-        """What a host turns, in order."""
+        """The services that a host runs, in order."""
         pulls = self.impl.pull_message_service
         return (self.rebalance_service, pulls, *self.client.services)
 
     def start(self) -> None:
-        """From now on rounds do something."""
+        """Let the rounds of its services work."""
         pulls = self.impl.pull_message_service
         self.rebalance_impl.start(
             pulls.execute_pull_request_later, self._message_queue_changed
@@ -97,7 +97,7 @@ class ConsumerParts:
         self.client.is_running = True
 
     def stop(self) -> None:
-        """From now on rounds do nothing."""
+        """Make the rounds of its services do nothing."""
         self.rebalance_service.is_running = False
         self.impl.pull_message_service.stop()
         self.client.is_running = False
@@ -108,7 +108,7 @@ class ConsumerParts:
         self.rebalance_service.paused = paused
 
     def _message_queue_changed(self, topic: str) -> None:
-        """The queues of a topic are others. Source: #messageQueueChanged."""
+        """React to a changed set of queues of a topic. Source: #messageQueueChanged."""
         self.subscriptions.bump(topic)
         queues = self.rebalance_impl.process_queue_table
         self.impl.limits.divide(self.config, len(queues))

@@ -114,10 +114,7 @@ class DefaultMQPushConsumerImpl:
         self._runtime = runtime
 
     def pull_message(self, request: PullRequest) -> int:
-        """Send a request, or have it wait; returns how many were sent.
-
-        Source: DefaultMQPushConsumerImpl#pullMessage.
-        """
+        """Send a request, or let it wait; returns how many were sent."""
         if request.process_queue.dropped:
             return 0  # Only with its queue a request ends.
         request.process_queue.last_pull_timestamp = self._runtime.now_ms()
@@ -148,7 +145,7 @@ class DefaultMQPushConsumerImpl:
         return not self._config.is_orderly and queue.max_span > span_max
 
     def _begins_locked(self, request: PullRequest) -> bool:
-        """Whether a queue is locked, and its offset was asked for since then."""
+        """Whether a queue is locked, and its offset was read again after that."""
         if not self._config.is_clustering:
             return True
         if not request.process_queue.lease.locked:
@@ -178,7 +175,10 @@ class DefaultMQPushConsumerImpl:
         return 1
 
     def on_answer(self, pull: OutstandingPull, response: PullMessageResponse) -> None:
-        """Go on after an answer. Source: PullCallback#onSuccess, #onException."""
+        """Continue a request after its answer.
+
+        Source: PullCallback#onSuccess, #onException.
+        """
         request = pull.request
         if request.process_queue.dropped:
             GONE.hit()
@@ -208,7 +208,7 @@ class DefaultMQPushConsumerImpl:
                 self._later(request, DELAY_MS_WHEN_EXCEPTION)
 
     def on_timeout(self, pull: OutstandingPull) -> None:
-        """Go on without an answer."""
+        """Continue a request whose answer did not come in time."""
         REFUSED.hit()
         self._later(pull.request, DELAY_MS_WHEN_EXCEPTION)
 
@@ -235,10 +235,7 @@ class DefaultMQPushConsumerImpl:
             self.pull_message_service.execute_pull_request_immediately(request)
 
     def _correct_tags_offset(self, request: PullRequest) -> None:
-        """Commit what nobody asked for, where nothing waits to be consumed.
-
-        Source: DefaultMQPushConsumerImpl#correctTagsOffset.
-        """
+        """Commit past messages that do not match, if no other message waits."""
         if request.process_queue.msg_count == 0:
             request.process_queue.commit_offset(
                 request.queue,
@@ -250,10 +247,7 @@ class DefaultMQPushConsumerImpl:
     def _on_offset_illegal(
         self, request: PullRequest, response: PullMessageResponse
     ) -> None:
-        """Let the queue begin anew where the broker says.
-
-        Source: DefaultMQPushConsumerImpl, its case OFFSET_ILLEGAL.
-        """
+        """Restart the queue at the offset that the broker answered."""
         offset = response.next_begin_offset
         if not self._config.is_clustering:
             offset = self._where_it_is(request.queue, response)
@@ -264,9 +258,9 @@ class DefaultMQPushConsumerImpl:
         self._rebalance_service.rebalance_immediately()
 
     def _where_it_is(self, queue: MessageQueue, response: PullMessageResponse) -> int:
-        """Where to go on if nobody but this consumer knows how far it is.
+        """Where to continue if only this consumer knows how far it is.
 
-        What it has pulled and not consumed is forgotten, so it has to come again.
+        What it has pulled and not consumed is dropped, so it has to be pulled again.
         """
         own = self._offset_store.read_offset(
             queue, ReadOffsetType.MEMORY_FIRST_THEN_STORE
@@ -275,6 +269,6 @@ class DefaultMQPushConsumerImpl:
         return own if is_there else response.next_begin_offset
 
     def _where_the_group_is(self, queue: MessageQueue, end: int) -> int:
-        """Where to go on in a queue that has lost its end: at most at ``end``."""
+        """Where to continue in a queue that has lost its end: at most at ``end``."""
         stored = self._offset_store.read_offset(queue, ReadOffsetType.READ_FROM_STORE)
         return min(stored, end) if stored >= 0 else end

@@ -1,7 +1,7 @@
 """Delays: whether a time has passed, by a clock that may be set back.
 
 A clock that stands before the moment at which a wait began was set back: then the wait
-is over, since nobody knows how much of it has passed. Whatever waits here may come
+is over, since it is unknown how much of it has passed. Whatever waits here may come
 early, and never for ever late.
 """
 
@@ -43,11 +43,11 @@ class Delays(Generic[T]):
         return (each.what for each in self._waiting)
 
     def add(self, what: T, delay_ms: int, now_ms: int) -> None:
-        """Let something wait from now on."""
+        """Let something wait from now on, for ``delay_ms``."""
         self._waiting.append(_Waiting(what, now_ms, delay_ms))
 
     def take_due(self, now_ms: int) -> list[T]:
-        """What waits no more, by the time at which it was due, then by age."""
+        """Remove and return what is due, by due time, then by age."""
         due = [w for w in self._waiting if has_passed(w.since_ms, w.delay_ms, now_ms)]
         if due:
             self._waiting = [w for w in self._waiting if w not in due]

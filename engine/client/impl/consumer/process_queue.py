@@ -60,7 +60,7 @@ class OffsetTree:
         return self._offsets[-1]
 
     def put(self, message: MessageExt) -> bool:
-        """Put a message in the place of any other of its offset; if it is new."""
+        """Put a message, replacing one of its offset; returns whether it is new."""
         is_new = message.queue_offset not in self._messages
         if is_new:
             insort(self._offsets, message.queue_offset)
@@ -75,7 +75,7 @@ class OffsetTree:
         return message
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all messages."""
         self._messages.clear()
         self._offsets.clear()
 
@@ -93,21 +93,15 @@ class QueueLease:
         self.locked = True
 
     def refuse(self) -> None:
-        """Another client has the queue, or nobody."""
+        """The broker did not grant the lock."""
         self.locked = False
 
     def holds(self, now_ms: int) -> bool:
-        """Whether the queue is surely this client's.
-
-        Source: ProcessQueue#isLocked, #isLockExpired.
-        """
+        """Whether the queue is certainly locked for this client."""
         return self._is_younger(REBALANCE_LOCK_MAX_LIVE_TIME, now_ms)
 
     def is_kept(self, now_ms: int) -> bool:
-        """Whether the broker has given the queue to nobody else.
-
-        Source: RebalanceLockManager#REBALANCE_LOCK_MAX_LIVE_TIME, of the broker.
-        """
+        """Whether the broker cannot have given the lock to another client yet."""
         return self._is_younger(BROKER_LOCK_MAX_LIVE_TIME, now_ms)
 
     def _is_younger(self, age_ms: int, now_ms: int) -> bool:
@@ -145,25 +139,23 @@ class ProcessQueue:
 
     @property
     def max_span(self) -> int:
-        """From the first to the last message that waits. Source: #getMaxSpan."""
+        """The distance from the first to the last waiting message.
+
+        Source: #getMaxSpan.
+        """
         with self._lock:
             return self._tree.last - self._tree.first if self._tree else 0
 
     def is_pull_expired(self, now_ms: int) -> bool:
-        """Whether nobody has tried to pull for so long that its request is lost.
+        """Whether it was not pulled for so long that its pull request must be lost.
 
-        Where the clock was set back, the time begins anew.
-
-        Source: ProcessQueue#isPullExpired.
+        If the clock was set back, the time starts again.
         """
         self.last_pull_timestamp = min(self.last_pull_timestamp, now_ms)
         return now_ms - self.last_pull_timestamp > PULL_MAX_IDLE_TIME
 
     def put_message(self, messages: Sequence[MessageExt]) -> bool:
-        """Take what was pulled; whether an orderly run has to be begun.
-
-        Source: ProcessQueue#putMessage.
-        """
+        """Add pulled messages; returns whether an orderly run must be started."""
         with self._lock:
             for message in messages:
                 if self._tree.put(message):
@@ -179,9 +171,7 @@ class ProcessQueue:
         """Remove what is finished; the offset to commit, or ``NOTHING_TO_COMMIT``.
 
         Everything below that offset is finished. Once a queue was emptied otherwise,
-        nobody knows one.
-
-        Source: ProcessQueue#removeMessage.
+        there is none.
         """
         with self._lock:
             if not self._tree:
@@ -203,10 +193,7 @@ class ProcessQueue:
             return message.queue_offset in self._tree
 
     def take_messages(self, batch_size: int) -> list[MessageExt]:
-        """The first messages, to be consumed in order; none ends the run.
-
-        Source: ProcessQueue#takeMessages.
-        """
+        """Take the first messages, to be consumed in order; none ends the run."""
         with self._lock:
             taken = [m for m, _ in zip(self._tree, range(batch_size), strict=False)]
             for message in taken:
@@ -217,10 +204,7 @@ class ProcessQueue:
             return taken
 
     def commit(self) -> int:
-        """Finish all that was taken; the offset to commit, or ``NOTHING_TO_COMMIT``.
-
-        Source: ProcessQueue#commit.
-        """
+        """Finish all that was taken; the offset to commit, or ``NOTHING_TO_COMMIT``."""
         with self._lock:
             if not self._consuming_tree:
                 return NOTHING_TO_COMMIT
@@ -235,7 +219,10 @@ class ProcessQueue:
             self._put_back(list(self._consuming_tree))
 
     def make_message_to_consume_again(self, messages: Iterable[MessageExt]) -> None:
-        """Put back some that were taken. Source: #makeMessageToConsumeAgain."""
+        """Put back some messages that were taken.
+
+        Source: #makeMessageToConsumeAgain.
+        """
         with self._lock:
             self._put_back(messages)
 
@@ -251,7 +238,7 @@ class ProcessQueue:
                 self._forget(self._consuming_tree, message.queue_offset)
 
     def first_begun(self) -> MessageExt | None:
-        """The first message, if a listener has got it; else None."""
+        """The first message, if a listener already has it; else None."""
         with self._lock:
             if not self._tree:
                 return None
@@ -259,19 +246,19 @@ class ProcessQueue:
             return None if first.consume_start_timestamp == NOT_BEGUN else first
 
     def remove_if_first(self, message: MessageExt) -> None:
-        """Remove a message unless others come before it, or it is gone."""
+        """Remove a message if it is the first one."""
         with self._lock:
             if self._tree and self._tree.first == message.queue_offset:
                 self._forget(self._tree, message.queue_offset)
 
     def drop(self) -> None:
-        """It is the client's no more; from now on it moves no offset."""
+        """Mark the queue as given up; from now on it commits no offset."""
         with self._lock:
             if not self.dropped:
                 self.dropped = True
 
     def clear(self) -> None:
-        """Forget all messages. Source: ProcessQueue#clear."""
+        """Remove all messages. Source: ProcessQueue#clear."""
         with self._lock:
             self._tree.clear()
             self._consuming_tree.clear()
@@ -302,10 +289,7 @@ class ProcessQueue:
             return True
 
     def hold(self) -> bool:
-        """Keep the queue while a listener has it in order; False: it was dropped.
-
-        Source: ProcessQueue#getConsumeLock, its read lock.
-        """
+        """Keep the queue while a listener has it in order; False: it was dropped."""
         with self._lock:
             if self.dropped or self.is_held:
                 return False
@@ -313,7 +297,7 @@ class ProcessQueue:
             return True
 
     def let_go(self) -> None:
-        """The listener has ended."""
+        """The listener has returned; see ``hold``."""
         with self._lock:
             self.is_held = False
 

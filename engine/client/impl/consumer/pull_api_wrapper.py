@@ -1,4 +1,4 @@
-"""PullAPIWrapper: what a pull asks of the broker, and what of its answer counts.
+"""PullAPIWrapper: what a pull sends to the broker, and what it accepts of the answer.
 
 Source: org.apache.rocketmq.client.impl.consumer.PullAPIWrapper, RocketMQ 5.3.
 """
@@ -22,7 +22,7 @@ from crashmq.engine.store.message.message import PROPERTY_TAGS
 
 BROKER_SUSPEND_MAX_TIME_MILLIS = 15_000
 
-COMMITS = probe("pull_api.commits", "a pull told the broker how far its group is")
+COMMITS = probe("pull_api.commits", "a pull carried its group's offset")
 FILTERED = probe("pull_api.filtered", "a pulled message had none of the tags asked for")
 
 

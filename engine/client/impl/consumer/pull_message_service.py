@@ -40,7 +40,7 @@ ANSWERED_LATE = probe(
 
 @dataclass(frozen=True, slots=True)
 class OutstandingPull:
-    """A request that was sent, by what it asked and when."""
+    """A request that was sent: its subscription and time."""
 
     request: PullRequest
     subscription: SubscriptionData
@@ -48,16 +48,16 @@ class OutstandingPull:
 
 
 class PullHandler(Protocol):
-    """Who knows what to do with a request."""
+    """What the service calls for requests, answers and timeouts."""
 
     def pull_message(self, request: PullRequest) -> int:
-        """Send a request, or have it wait; returns how many were sent."""
+        """Send a request, or let it wait; returns how many were sent."""
 
     def on_answer(self, pull: OutstandingPull, response: PullMessageResponse) -> None:
-        """Go on after an answer."""
+        """Continue a request after its answer."""
 
     def on_timeout(self, pull: OutstandingPull) -> None:
-        """Go on without one."""
+        """Continue a request whose answer did not come in time."""
 
 
 class PullMessageService:
@@ -78,11 +78,11 @@ class PullMessageService:
         self._wake: Callable[[], None] = _nobody
 
     def start(self, handler: PullHandler) -> None:
-        """From now on rounds turn the requests."""
+        """Let rounds process the requests."""
         self._handler = handler
 
     def stop(self) -> None:
-        """Rounds do nothing any more."""
+        """Make rounds do nothing."""
         self._handler = None
 
     def on_work(self, wake: Callable[[], None]) -> None:
@@ -90,14 +90,14 @@ class PullMessageService:
         self._wake = wake
 
     def execute_pull_request_immediately(self, request: PullRequest) -> None:
-        """Let a request be turned in the next round."""
+        """Process a request in the next round."""
         with self._lock:
             if not self._waits(request):
                 self._requests.append(request)
         self._wake()
 
     def execute_pull_request_later(self, request: PullRequest, delay_ms: int) -> None:
-        """Let a request be turned once ``delay_ms`` have passed."""
+        """Process a request once ``delay_ms`` have passed."""
         with self._lock:
             if not self._waits(request):
                 self._delayed.add(request, delay_ms, self._runtime.now_ms())
@@ -106,7 +106,7 @@ class PullMessageService:
         return request in self._requests or request in self._delayed
 
     def sent(self, request: PullRequest, subscription: SubscriptionData) -> PullAnswer:
-        """Note that a request is about to be sent; returns who takes its answer."""
+        """Note that a request is being sent; returns the callback for its answer."""
         self._sent += 1
         number = self._sent
         self._outstanding[number] = OutstandingPull(
@@ -121,16 +121,16 @@ class PullMessageService:
         return take
 
     def unsent(self, request: PullRequest) -> None:
-        """No answer to a request will come, or count."""
+        """Forget an outstanding request; an answer to it is ignored."""
         for number, pull in list(self._outstanding.items()):
             if pull.request is request:
                 del self._outstanding[number]
 
     def run_once(self) -> int:
-        """Work through answers, time-outs and requests; returns their number.
+        """Process answers, timeouts and requests; returns how many.
 
-        A request that only waits, for its time or for a queue to be consumed, is no
-        work.
+        A request that only waits, for its time or for messages to be consumed, does not
+        count.
         """
         handler = self._handler
         if handler is None:
@@ -175,7 +175,7 @@ class PullMessageService:
 
     @contextmanager
     def _kept(self, request: PullRequest) -> Iterator[None]:
-        """A request that is turned; if that is broken off, it is turned again."""
+        """A request in processing; if that is interrupted, it is processed again."""
         try:
             yield
         except BaseException:

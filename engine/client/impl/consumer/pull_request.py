@@ -1,4 +1,4 @@
-"""PullRequest: the one loop that pulls a queue into its process queue.
+"""PullRequest: the next pull of one queue.
 
 Source: org.apache.rocketmq.client.impl.consumer.PullRequest, RocketMQ 5.3.
 """
@@ -13,10 +13,10 @@ from crashmq.engine.common.message_queue import MessageQueue
 
 @dataclass(slots=True, eq=False)
 class PullRequest:
-    """Where a queue is pulled next; there is one for each process queue that lives.
+    """Where a queue is pulled next; there is one for each living process queue.
 
     Attributes:
-        previously_locked: the offset was asked for again since the queue was locked.
+        previously_locked: the offset was read again after the queue was locked.
     """
 
     group: str

@@ -42,13 +42,13 @@ from crashmq.engine.host.runtime import Runtime
 FIRST_PULL_DELAY_MS = 500
 HALF_AN_HOUR_MS = 30 * 60 * 1000
 
-BEGINS = probe("rebalance.begins", "a group began a queue of which it had no offset")
+BEGINS = probe("rebalance.begins", "a group began a queue for which it had no offset")
 ADDED = probe("rebalance.added", "a client was given a queue")
 REMOVED = probe("rebalance.removed", "a client gave up a queue")
 BUSY = probe("rebalance.busy", "a queue to be given up was being consumed in order")
 EXPIRED = probe("rebalance.expired", "a queue was not pulled for too long")
 UNLOCKED = probe("rebalance.unlocked", "a queue was another client's lock")
-NOWHERE = probe("rebalance.nowhere", "nobody knew where a new queue begins")
+NOWHERE = probe("rebalance.nowhere", "the begin of a new queue was unknown")
 UNKNOWN = probe("rebalance.unknown", "the queues or clients could not be asked for")
 
 
@@ -79,25 +79,23 @@ class RebalanceImpl:
         dispatch: Callable[[PullRequest, int], None],
         queues_changed: Callable[[str], None],
     ) -> None:
-        """Say who takes pull requests with their delays, and who hears of changes."""
+        """Set the callbacks for pull requests with delays, and for changed queues."""
         self._begun_ms = self._runtime.now_ms()
         self._dispatch = dispatch
         self._queues_changed = queues_changed
 
     @property
     def process_queue_table(self) -> Mapping[MessageQueue, ProcessQueue]:
-        """The queues that the client has, sorted; dropped ones are going."""
+        """The client's queues, sorted; dropped ones are about to be removed."""
         with self._lock:
             return {queue: self._table[queue] for queue in sorted(self._table)}
 
     def do_rebalance(self) -> tuple[bool, int]:
-        """Compute each topic's share; whether all is in place, and how much changed.
+        """Rebalance each topic; whether all is in place, and how many queues changed.
 
         Raises:
-            OSError: a broadcasting client could not persist an offset; what is left is
-                done by the next round.
-
-        Source: RebalanceImpl#doRebalance.
+            OSError: a broadcasting client could not persist an offset; the next
+                round does the rest.
         """
         balanced, changes = True, 0
         for subscription in self.subscriptions.all():
@@ -113,10 +111,7 @@ class RebalanceImpl:
         return balanced, changes + self._truncate_message_queue_not_my_topic()
 
     def _share_of(self, topic: str) -> set[MessageQueue] | None:
-        """The client's queues of a topic; None: nobody knows.
-
-        Source: RebalanceImpl#rebalanceByTopic.
-        """
+        """The client's queues of a topic; None: unknown."""
         config = self._config
         try:
             queues = sorted(self._api.topic_queues(topic))
@@ -143,10 +138,7 @@ class RebalanceImpl:
     def _update_process_queue_table(
         self, topic: str, share: Collection[MessageQueue]
     ) -> int:
-        """Give up what is not in the share, and take what is new; how many changed.
-
-        Source: RebalanceImpl#updateProcessQueueTableInRebalance.
-        """
+        """Give up queues outside the share, add new ones; returns how many."""
         now_ms, changed = self._runtime.now_ms(), 0
         for queue, process_queue in self.process_queue_table.items():
             if queue.topic != topic:
@@ -221,7 +213,7 @@ class RebalanceImpl:
         return True
 
     def _add(self, queue: MessageQueue) -> bool:
-        """Begin with a queue; False: not now."""
+        """Begin with a queue; False: not possible now."""
         process_queue = ProcessQueue(self._runtime)
         if self._config.is_locking and not self.lock(queue, process_queue):
             UNLOCKED.hit()
@@ -244,10 +236,10 @@ class RebalanceImpl:
         return True
 
     def compute_pull_from_where(self, queue: MessageQueue) -> int:
-        """Where to begin a queue; a group's first beginning is told at once.
+        """Where to begin a queue; a group without an offset commits that at once.
 
         Raises:
-            PullFromNowhere: nobody knows.
+            PullFromNowhere: it is unknown.
         """
         offset = offset_of_group(queue, self._offset_store)
         if offset >= 0:
@@ -275,10 +267,7 @@ class RebalanceImpl:
         return begin
 
     def _truncate_message_queue_not_my_topic(self) -> int:
-        """Give up the queues of topics that are subscribed no more; how many.
-
-        Source: RebalanceImpl#truncateMessageQueueNotMyTopic, which persists nothing.
-        """
+        """Give up queues of topics no longer subscribed; returns how many."""
         return sum(
             self.remove_process_queue(queue, process_queue)
             for queue, process_queue in self.process_queue_table.items()
@@ -286,10 +275,7 @@ class RebalanceImpl:
         )
 
     def lock(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
-        """Lock a queue at the broker; whether it is this client's now.
-
-        Source: RebalanceImpl#lock.
-        """
+        """Lock a queue at the broker; returns whether this client holds it now."""
         now_ms = self._runtime.now_ms()
         config = self._config
         try:
@@ -302,9 +288,9 @@ class RebalanceImpl:
         return True
 
     def lock_all(self) -> int:
-        """Renew all locks; how many are held. Source: RebalanceImpl#lockAll.
+        """Renew all locks; returns how many are held. Source: RebalanceImpl#lockAll.
 
-        A broker that could not be asked leaves the leases what they are: they run out.
+        If a broker cannot be asked, the leases stay as they are, and run out.
         """
         return sum(map(self._lock_at_broker, self._by_broker()))
 
@@ -345,10 +331,7 @@ class RebalanceImpl:
             process_queue.drop()
 
     def destroy(self) -> None:
-        """Let the queues go, and other clients have them.
-
-        Source: RebalanceImpl#destroy, #unlockAll.
-        """
+        """Give up all queues and release their locks."""
         queues = tuple(self.process_queue_table)
         with self._lock:
             self._table.clear()
@@ -357,8 +340,8 @@ class RebalanceImpl:
 
 
 def _nowhere(request: PullRequest, delay_ms: int) -> None:
-    """Nobody pulls before the start."""
+    """The callback before the start: no request is pulled."""
 
 
 def _untold(topic: str) -> None:
-    """Nobody hears of changes before the start."""
+    """The callback before the start: changes are ignored."""

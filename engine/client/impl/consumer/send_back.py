@@ -22,7 +22,7 @@ ORDERLY_MAX = (1 << 31) - 1
 
 
 class SendBack:
-    """The way back of one consumer's messages."""
+    """Sends one consumer's failed messages back to the broker."""
 
     def __init__(self, config: PushConsumerConfig, api: BrokerApi) -> None:
         self._config = config
@@ -41,7 +41,7 @@ class SendBack:
         return ORDERLY_MAX if self._config.is_orderly else MAX_RECONSUME_TIMES
 
     def send_message_back(self, message: MessageExt, delay_level: int) -> bool:
-        """Send a message back; False: the broker has not got it."""
+        """Send a message back; False: the broker has not confirmed it."""
         try:
             self._api.send_message_back(
                 self._config.group,
@@ -55,10 +55,7 @@ class SendBack:
         return True
 
     def reset_retry_topic(self, message: MessageExt) -> None:
-        """Show the listener the topic that a retry was of at first.
-
-        Source: DefaultMQPushConsumerImpl#resetRetryAndNamespace.
-        """
+        """Replace a retry's topic by the original topic, for the listener."""
         origin = message.properties.get(PROPERTY_RETRY_TOPIC)
         if origin and message.topic == self._retry_topic:
             message.topic = origin

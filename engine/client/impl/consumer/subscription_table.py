@@ -27,7 +27,7 @@ class SubscriptionTable:
     def subscribe(
         self, topic: str, expression: str, expression_type: ExpressionType = "TAG"
     ) -> None:
-        """Subscribe a topic, in the place of what was subscribed of it.
+        """Subscribe a topic, replacing its present subscription.
 
         Raises:
             ValueError: the expression has no tag.
@@ -38,7 +38,7 @@ class SubscriptionTable:
             self._by_topic[topic] = replace(data, sub_version=version)
 
     def unsubscribe(self, topic: str) -> None:
-        """Subscribe a topic no more."""
+        """Drop the subscription to a topic."""
         with self._lock:
             self._by_topic.pop(topic, None)
 
@@ -56,16 +56,17 @@ class SubscriptionTable:
         return version
 
     def is_still_asked(self, then: SubscriptionData) -> bool:
-        """Whether what was subscribed of a topic then has been subscribed ever since.
+        """Whether the subscription of that time has been in effect ever since.
 
-        What came between counts, though it be gone: a broker may have filtered by it.
+        A change that was taken back counts as a change: a broker may have filtered by
+        it.
         """
         with self._lock:
             is_subscribed = then.topic in self._by_topic
             return is_subscribed and then.sub_version >= self._asked_since[then.topic]
 
     def get(self, topic: str) -> SubscriptionData | None:
-        """What is subscribed of a topic; None: nothing."""
+        """The subscription to a topic; None: none."""
         return self._by_topic.get(topic)
 
     def all(self) -> tuple[SubscriptionData, ...]:

@@ -1,10 +1,10 @@
-"""WaitingRequests: what listeners are to get, until the host lets one have it.
+"""WaitingRequests: batches that wait for a listener, until the host runs one.
 
-RocketMQ submits a ConsumeRequest to a pool of threads; here it waits in a list, and the
-host chooses which one runs. So it decides in which order consumption ends.
+RocketMQ submits a ConsumeRequest to a thread pool; here it waits in a list, and the
+host chooses which one runs. So the host decides in which order consumption ends.
 
-Source: ConsumeMessageConcurrentlyService.ConsumeRequest, ConsumeMessageOrderlyService
-.ConsumeRequest, their consumeExecutor and scheduledExecutorService, RocketMQ 5.3.
+Source: ConsumeMessageConcurrentlyService and ConsumeMessageOrderlyService, their
+ConsumeRequest, consumeExecutor and scheduledExecutorService, RocketMQ 5.3.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ POLL_MS = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConsumeRequest:
-    """Messages for a listener; orderly: none, it takes them when it runs."""
+    """Messages for a listener; an orderly one has none, it takes them when it runs."""
 
     queue: MessageQueue
     process_queue: ProcessQueue
@@ -34,7 +34,7 @@ class ConsumeRequest:
 class WaitingRequests:
     """The requests of one consumer, in the order in which they came.
 
-    With ``one_a_queue`` none of a queue runs while another one does, be that one of a
+    With ``one_a_queue`` at most one request of a queue runs at a time, even one of a
     process queue that was dropped meanwhile. Source: MessageQueueLock.
     """
 
@@ -49,7 +49,7 @@ class WaitingRequests:
 
     @property
     def waiting(self) -> tuple[ConsumeRequest, ...]:
-        """The requests of which one can run now, in order."""
+        """The requests that can run now, in order."""
         with self._lock:
             return self._ready()
 
@@ -66,18 +66,18 @@ class WaitingRequests:
             self._waiting.append(request)
 
     def add_later(self, request: ConsumeRequest, delay_ms: int) -> None:
-        """Let a request wait for its time, and then to be run."""
+        """Let a request wait for ``delay_ms``, and then to be run."""
         with self._lock:
             self._delayed.add(request, delay_ms, self._runtime.now_ms())
 
     def run(self, nth: int, body: Callable[[ConsumeRequest], None]) -> int:
         """Run one request; returns 1, or 0 if none can run.
 
-        A request whose run is broken off by a crash waits again.
+        A request whose run is interrupted by a crash waits again.
 
         Args:
             nth: which one, from 0 on, modulo their number.
-            body: runs it; what it raises is raised.
+            body: runs it; exceptions pass through.
         """
         with self._lock:
             ready = self._ready()
@@ -92,7 +92,7 @@ class WaitingRequests:
 
     @contextmanager
     def _noted(self, request: ConsumeRequest) -> Iterator[None]:
-        """A request that runs."""
+        """Marks a request as running."""
         try:
             yield
         except BaseException:
@@ -103,10 +103,7 @@ class WaitingRequests:
             self._running.remove(request)
 
     def shutdown(self, await_terminate_ms: int) -> bool:
-        """Run no more, and wait for those that run; False: some still do.
-
-        Source: ThreadUtils#shutdownGracefully.
-        """
+        """Start no more requests, wait for running ones; False: some still run."""
         with self._lock:
             self._is_stopped = True
         for _ in range(-(-await_terminate_ms // POLL_MS)):

@@ -24,7 +24,7 @@ import org.apache.rocketmq.store.stats.BrokerStatsManager;
  * {@code batch} and {@code storm} put; {@code drain} waits for dispatch; {@code settle} has all
  * flushed; {@code expire}, {@code forget} and {@code bitmaps} are what their methods say;
  * {@code timer} starts the timer wheel; {@code serve} tells all that is served; {@code close}
- * shuts down in order; {@code halt} ends the process at once; {@code sleep} waits.
+ * shuts down in order; {@code leave} does so behind, since it sleeps; {@code halt} ends the process at once; {@code sleep} waits.
  */
 final class Orders {
 
@@ -73,6 +73,7 @@ final class Orders {
             case "timer" -> timer = Differences.timer(store, config);
             case "serve" -> new Serving(store, root, lines, topics.keySet()).tell();
             case "close" -> close();
+            case "leave" -> leave();
             case "halt" -> Runtime.getRuntime().halt(0);
             case "sleep" -> Thread.sleep(order.number("ms", 0));
             default -> throw new IllegalArgumentException("no order " + order.verb());
@@ -159,6 +160,15 @@ final class Orders {
                 deleted + " log files were deleted, not " + files + "; write more messages");
         }
         Differences.correct(store);
+    }
+
+    /** Shut down behind, in a directory that nobody looks at again. */
+    private void leave() {
+        var behind = new Thread(store::shutdown, "left behind");
+        behind.setDaemon(true);
+        behind.start();
+        store = null;
+        lines.println(new Json().put("closed", true));
     }
 
     private void close() throws Exception {

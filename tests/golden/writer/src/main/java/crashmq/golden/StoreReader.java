@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.apache.rocketmq.common.MixAll;
 import org.apache.rocketmq.common.message.MessageConst;
@@ -19,7 +20,7 @@ import org.apache.rocketmq.store.GetMessageStatus;
 import org.apache.rocketmq.store.QueryMessageResult;
 
 /**
- * Opens a store directory, prints every message it serves, and shuts down in order.
+ * Opens a store directory, prints every message it serves, and ends it as it is told.
  *
  * <p>Opening recovers the directory, so it changes it: read a copy. A record that names
  * another place than the one it was served from ends the read with an error.
@@ -48,7 +49,8 @@ final class StoreReader {
         this.queries = queries;
     }
 
-    static void read(Options options, PrintStream lines) throws Exception {
+    static void read(Options options, PrintStream lines, Consumer<DefaultMessageStore> end)
+            throws Exception {
         if (!Files.isDirectory(options.root())) {
             throw new IllegalArgumentException(options.root() + " is not a directory");
         }
@@ -66,7 +68,7 @@ final class StoreReader {
                 Runtime.getRuntime().halt(0);
             }
         } finally {
-            store.shutdown();
+            end.accept(store);
         }
     }
 
