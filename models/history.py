@@ -307,9 +307,9 @@ class OffsetSent:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class PullSent:
-    """A consumer asks for messages from ``queue_offset`` on.
+    """A consumer has sent a pull from ``queue_offset`` on.
 
-    ``commit_offset`` is the group's offset that it tells by the way; -1: none.
+    ``commit_offset`` is the group's offset that the pull carries; -1: none.
     """
 
     queue: OneQueue

@@ -264,7 +264,7 @@ class QueueTaken:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class FilteredPull:
-    """The answer to a pull of a group, and by what expression it was filtered."""
+    """The answer to a group's pull, and the expression that it was filtered by."""
 
     pulled: Pulled
     expression: str

@@ -30,7 +30,7 @@ _TELLING = ["signature", "outcome", "scenario", "steps", "episode_id"]
 
 
 class Aggregates(Protocol):
-    """A run summed up, by whoever can."""
+    """The sums of a run, whether by this process or by Spark."""
 
     def sums(self) -> Mapping[str, list[Any]]:
         """Instances of ``SUMS[name]`` by name, sorted by their texts."""

@@ -34,7 +34,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A text and where it stands."""
+    """A text and its place in the chart."""
 
     x: float
     y: float
@@ -105,7 +105,7 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One upright box; ``value`` is None where nobody knows it."""
+    """One bar; ``value`` is None if it is unknown."""
 
     x: float
     y: float
@@ -117,7 +117,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Upright boxes beside one another on a line at ``ground``."""
+    """Bars next to each other on a line at ``ground``."""
 
     width: float
     height: float

@@ -19,7 +19,7 @@ _FIRST_S = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One curve: its name, where that stands, and its path."""
+    """One curve: its name, the place of that, and its path."""
 
     name: str
     label: Label

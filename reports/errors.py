@@ -16,7 +16,7 @@ class CannotWrite(EnvironmentMissing):
 
 
 class ShardLost(EnvironmentMissing):
-    """A shard was begun again and again, and whoever did it died."""
+    """A shard was begun again and again, and its process died each time."""
 
 
 class BadRequest(ReportError, ValueError):

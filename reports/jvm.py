@@ -47,7 +47,7 @@ exec {java} "$@"
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """One Java: its home, major version, who named it, and whether Spark likes it."""
+    """One Java: home, major version, where it was named, whether Spark supports it."""
 
     home: Path
     version: int

@@ -64,7 +64,7 @@ def check_master(master: str, timeout_s: float = _ANSWER_TIMEOUT_S) -> None:
 
 
 def greeting() -> bytes:
-    """The frame that asks a master for a stream it has not."""
+    """A frame that asks for a stream no Spark master has, to provoke a refusal."""
     size = _HEADER.size + len(_STREAM)
     return _HEADER.pack(size, _STREAM_REQUEST, len(_STREAM)) + _STREAM
 

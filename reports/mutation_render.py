@@ -1,4 +1,4 @@
-"""A campaign as a page: collect what its hunts came to, write it beside the rows.
+"""A campaign as a page: collects the results of its hunts and writes them.
 
 ``report.html`` is one file that opens offline, ``report.md`` the same in short.
 """
@@ -33,7 +33,7 @@ class MatrixRow:
 
 @dataclass(frozen=True, slots=True)
 class MutationPage:
-    """All that the templates print of a campaign."""
+    """All values that the templates of a campaign's page print."""
 
     summary: dict[str, Any]
     mutants: list[dict[str, Any]]

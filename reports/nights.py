@@ -93,7 +93,7 @@ class Followed:
 
     @property
     def told(self) -> str:
-        """What is to be said of it in the last night, beside its name."""
+        """The text on this failure's state in the last night."""
         match self.state:
             case "new":
                 said = "new"
@@ -126,7 +126,7 @@ class Discovery:
 
 @dataclass(frozen=True, slots=True)
 class Nights:
-    """Nights in order, the failures of them all, and how discovery goes on."""
+    """Nights in order, all their failures, and how discovery progresses."""
 
     nights: tuple[Night, ...]
     failures: tuple[Followed, ...]
@@ -163,7 +163,7 @@ class Nights:
 
     @property
     def verdict(self) -> str:
-        """The last night in one sentence, beside those before it."""
+        """The last night in one sentence, compared with those before it."""
         states = [one.state for one in self.failures]
         told = [
             f"{states.count(state)} {state}" for state in _STATES if state in states
@@ -225,7 +225,7 @@ def side_by_side(nights: Sequence[Night], excuse: Excuse = lambda *_: "") -> Nig
 
 
 def without_earlier(nights: Nights, columns: int) -> Nights:
-    """The last so many nights; failures have the column of each of them alone."""
+    """The last ``columns`` nights; failures only keep the columns of these."""
     failures = [
         replace(one, episodes=one.episodes[-columns:]) for one in nights.failures
     ]

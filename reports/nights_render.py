@@ -1,4 +1,4 @@
-"""Nights as a page: read the runs of a directory, write three files beside them.
+"""Nights as a page: reads the runs of a directory, and writes three files there.
 
 Each run is summed up from its manifests, as its own report is, so that a run which was
 copied here from another machine, or never reported, counts as any other. A run that
@@ -40,7 +40,7 @@ class Panel:
 
 
 def nights_before(place: Place) -> list[Night]:
-    """The runs beside one that its directory's name comes after, if they can be read.
+    """The runs in the same directory whose names come before a run's, if readable.
 
     Only those whose names begin with a date count, so that names are in order.
     """
@@ -103,7 +103,7 @@ def render_nights(
 
 
 def panels_of(nights: Nights) -> list[Panel]:
-    """What is drawn by night."""
+    """The charts of a page that compares nights, one value per night each."""
     each = nights.nights
     found = nights.discovery
     drawn: dict[str, list[float | None]] = {

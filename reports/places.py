@@ -1,9 +1,9 @@
-"""Where a run lies: a directory of this machine, or of an object store.
+"""Where a run is stored: a directory of this machine, or of an object store.
 
 ``Place`` is what the rest of this package needs of either: a ``Path`` has it by itself,
-a ``Remote`` has it of ``pyarrow.fs``. What is put there is whole or absent: one PUT. A
-remote place is its address and nothing else until it is asked, so that it travels to
-executors; and nobody may fork while it is asked, which its users see to.
+a ``Remote`` has it by ``pyarrow.fs``. A file is written whole or not at all: one PUT. A
+remote place is only its address until it is used, so it can be sent to executors;
+processes must not fork while it is in use, which its users ensure.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Remote:
 
     @property
     def parent(self) -> Remote:
-        """What it lies in."""
+        """The place that contains it."""
         return Remote(self.scheme, self.path.rpartition("/")[0], self.options)
 
     def absolute(self) -> Remote:
@@ -86,7 +86,7 @@ class Remote:
         return Size(info.size)
 
     def iterdir(self) -> Iterator[Remote]:
-        """What lies right below it."""
+        """The places directly below it."""
         import pyarrow.fs
 
         below = pyarrow.fs.FileSelector(self.path, allow_not_found=True)
@@ -95,7 +95,7 @@ class Remote:
         yield from (self / info.base_name for info in found)
 
     def glob(self, pattern: str) -> Iterator[Remote]:
-        """Of what lies right below it, what is named like this."""
+        """The places directly below it whose names match the pattern."""
         return (one for one in self.iterdir() if fnmatch.fnmatchcase(one.name, pattern))
 
     def read_text(self, encoding: str = "utf-8") -> str:
@@ -135,10 +135,10 @@ Place: TypeAlias = Path | Remote
 
 
 def place_of(typed: str) -> Place:
-    """The place that somebody typed: a path, or an address.
+    """The place that the user typed: a path, or an address.
 
     Raises:
-        BadRequest: it is an address of a kind that is not written to.
+        BadRequest: it is an address of an unsupported kind.
     """
     found = _URI.fullmatch(typed)
     if found is None:
@@ -162,14 +162,14 @@ def place_of(typed: str) -> Place:
 
 
 def listed(place: Place, pattern: str = "*") -> list[Place]:
-    """What lies right in a place and is named like this, by name."""
+    """The places directly below one whose names match the pattern, by name."""
     if isinstance(place, Path):
         return sorted(place.glob(pattern))
     return sorted(place.glob(pattern))
 
 
 def source_of(place: Place) -> Any:
-    """A file for who reads Parquet."""
+    """The file as pyarrow's Parquet reader takes it."""
     if isinstance(place, Path):
         return place
     with _asked(place):

@@ -143,10 +143,10 @@ def _size_at(episode: int) -> int:
 
 
 def shards_of(episodes: int) -> Iterator[Shard]:
-    """The shards of a run of so many episodes, in order.
+    """The shards of a run with this many episodes, in order.
 
-    Their bounds do not depend on how many there are, nor on who runs them; only the
-    last one ends where the episodes do.
+    Their bounds do not depend on how many there are, nor on the machines; only the last
+    one ends where the episodes do.
     """
     first = 0
     while first < episodes:

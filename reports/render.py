@@ -1,8 +1,8 @@
-"""A run as a page: gather its figures, judge it, write three files beside it.
+"""A run as a page: collects its figures, judges it, and writes three files.
 
 ``report.html`` is one file that opens offline: no script, no font, no reference.
-``report.md`` says the same in short, ``summary.json`` to programs. The templates escape
-every text of a store.
+``report.md`` says the same in short, ``summary.json`` is for programs. The templates
+escape every text of a store.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ And RocketMQ itself, where there is a JVM.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,8 +18,25 @@ from unpacking import unpacked
 
 GOLDEN = Path(__file__).parent / "golden"
 
+# Hundreds of commands are started, and each would compile all of ours again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 GoldenStore: TypeAlias = Callable[[str], tuple[Path, list[dict[str, Any]]]]
 GoldenWriter: TypeAlias = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest first, so that all workers come to their end together.
+
+    A group is one worker's, however long it takes; then what is slow, then the rest.
+    """
+
+    def rank(item: pytest.Item) -> int:
+        if item.get_closest_marker("xdist_group"):
+            return 0
+        return 1 if item.get_closest_marker("slow") else 2
+
+    items.sort(key=rank)
 
 
 @pytest.fixture

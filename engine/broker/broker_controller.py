@@ -21,10 +21,8 @@ from crashmq.engine.broker.longpolling.notify_message_arriving_listener import (
     NotifyMessageArrivingListener,
 )
 from crashmq.engine.broker.offset.consumer_offset_manager import ConsumerOffsetManager
-from crashmq.engine.broker.offset.persist_consumer_offset_service import (
-    PersistConsumerOffsetService,
-)
 from crashmq.engine.broker.offset.recovered_ends import RecoveredEnds
+from crashmq.engine.broker.persist_services import PersistConsumerOffsetService
 from crashmq.engine.broker.processor.admin_broker_processor import AdminBrokerProcessor
 from crashmq.engine.broker.processor.client_manage_processor import (
     ClientManageProcessor,

@@ -30,7 +30,7 @@ class ArrivedMessage(NamedTuple):
 
 
 class MessageArrivingListener(Protocol):
-    """Somebody who waits for messages."""
+    """What a store calls for each message that can be read from now on."""
 
     def arriving(self, message: ArrivedMessage) -> None:
-        """Record that a message of a queue can be read from now on."""
+        """React to a message of a queue that can be read from now on."""

@@ -25,7 +25,7 @@ _NOT_IN_XML = {code: "" for code in range(32) if chr(code) not in "\t\n"}
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A result of the gate, and how it is told; ``seconds`` is time on the wall."""
+    """A result of the gate as the reports need it; ``seconds`` is wall time."""
 
     result: GateResult
     profile: str

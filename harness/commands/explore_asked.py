@@ -35,7 +35,7 @@ class Asked:
 
     @property
     def is_of_theirs(self) -> bool:
-        """Whether the store is none of ours."""
+        """Whether the store is the user's own, not ours."""
         return self.subject not in (None, "", OURS)
 
 

@@ -1,4 +1,4 @@
-"""``crashmq explore --subject``: somebody else's store, killed in each op."""
+"""``crashmq explore --subject``: a store of the user's, killed in each op."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Standard output and standard error: timelines in colour, progress while one waits.
 
 Colour and moving bars are for terminals, and rich is imported for them alone; NO_COLOR
-and FORCE_COLOR are honoured. Elsewhere progress is a plain line every ten seconds.
+and FORCE_COLOR are honoured. Elsewhere progress is a plain line every ten seconds,
+later more seldom, and none while nothing moves.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
 _QUIET_S = 10.0
+_SAID_OF_ALL = 10  # and later each tenth of the time that has gone
 _STYLES = {
     BREACH_MARK: "bold red",
     UNKNOWN_MARK: "bold yellow",
@@ -90,8 +92,8 @@ class Progress:
         self.what = what
         self.quiet = quiet
         self._bar: Bar | None = None
-        self._said_at = time.monotonic()
-        self._said = ""
+        self._begun_at = self._said_at = time.monotonic()
+        self._said: tuple[str, int] = ("", 0)
 
     def __enter__(self) -> Self:
         """Begin; a bar appears on a terminal."""
@@ -130,15 +132,20 @@ class Progress:
             task = self._bar.task_ids[0]
             self._bar.update(task, completed=done, total=total, detail=detail)
             return
-        now = time.monotonic()
-        if not self.quiet and now - self._said_at >= _QUIET_S:
-            self._said_at = now
+        if not self.quiet and self._said != (self.what, done) and self._is_time():
+            self._said = (self.what, done)
             of = f" of {total:,}" if total else ""
             after = f"{_between(detail)}{detail}" if detail else ""
-            line = f"{self.what}: {done:,}{of}{after}"
-            if line != self._said:
-                say(line, err=True)
-            self._said = line
+            say(f"{self.what}: {done:,}{of}{after}", err=True)
+
+    def _is_time(self) -> bool:
+        """Whether a line is due: a night's log has some sixty, not thousands."""
+        now = time.monotonic()
+        wait = max(_QUIET_S, (now - self._begun_at) / _SAID_OF_ALL)
+        if now - self._said_at < wait:
+            return False
+        self._said_at = now
+        return True
 
 
 def _between(detail: str) -> str:

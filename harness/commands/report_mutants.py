@@ -1,4 +1,4 @@
-"""The part of ``crashmq report`` that tells campaigns of planted bugs again."""
+"""The part of ``crashmq report`` that renders campaigns of planted bugs."""
 
 from __future__ import annotations
 

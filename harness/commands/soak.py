@@ -189,7 +189,7 @@ def _checked(typed: _Typed) -> _Typed:
 
 
 def seed_of(night: date) -> int:
-    """The seed of a night, by whose digits one sees which it was."""
+    """The seed of a night: the digits of its date."""
     return int(f"{night:%Y%m%d}")
 
 

@@ -1,4 +1,4 @@
-"""The options that say where a store's files lie, shared by all who read one."""
+"""The options that say where a store's files are, for all commands that read one."""
 
 from __future__ import annotations
 

@@ -255,7 +255,7 @@ class Controls:
         return self.actions
 
     def next_due(self, action: int) -> Watch | None:
-        """The next watch that waits for the action just begun, if any."""
+        """The next watch to fire at the disk action that has just begun; None: none."""
         due = [w for w in self._watches if not w.fired and w.action == action]
         return min(due, key=lambda watch: watch.cut, default=None)
 

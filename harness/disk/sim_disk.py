@@ -273,7 +273,7 @@ class SimDisk:
 
     @property
     def is_certain(self) -> bool:
-        """Whether a power loss could change nothing, be it a directory's name."""
+        """Whether a power loss could change nothing, not even a directory entry."""
         if self._medium.has_effects:
             return False
         # The newest file is the likeliest to lack a sync.
@@ -302,7 +302,7 @@ class SimDisk:
         }
 
     def half_made(self) -> HalfMade:
-        """The files whose making a power loss could undo, or leave with old bytes."""
+        """Files whose creation a power loss could undo, or leave with old bytes."""
         medium, profile = self._medium, self._medium.profile
         names: list[str] = []
         if profile.metadata == "subset" and medium.has_effects:

@@ -46,7 +46,7 @@ class UpTo:
                 base[offset : offset + len(data)] = data
 
     def tail(self, name: str) -> int:
-        """Zeros."""
+        """What is in never synced space: 0, zeros."""
         del name
         return 0
 
@@ -129,7 +129,7 @@ class Hashed:
                     base[start : start + len(chosen)] = chosen
 
     def tail(self, name: str) -> int:
-        """Garbage, another file's bytes, or, half of the time, zeros."""
+        """Never synced space: 0 zeros, 1 garbage, 2 another file's bytes."""
         if self._density in (0.0, 1.0):
             return 0
         return (0, 0, 1, 2)[mixed(self._seed ^ mixed(zlib.crc32(name.encode()))) >> 62]
@@ -227,7 +227,7 @@ def with_torn(versions: list[bytes]) -> list[bytes]:
 def bad_sectors(
     profile: DiskProfile, inode: Inode, content: bytes | bytearray
 ) -> frozenset[int]:
-    """The sectors of a file that nobody can read, if ``content`` is left of it."""
+    """The unreadable sectors of a file of which ``content`` is left."""
     bad = inode.still_bad(content)
     if not profile.torn_block or UNREADABLE[:1] not in content:
         return bad

@@ -179,12 +179,12 @@ class Episode:
 
     @property
     def judge(self) -> Judge:
-        """Who judges every step."""
+        """The judge of every step."""
         return self._judge
 
     @property
     def interpreter(self) -> Interpreter:
-        """Who does every step."""
+        """The interpreter that runs every step."""
         return self._interpreter
 
     @property

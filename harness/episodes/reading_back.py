@@ -29,6 +29,9 @@ from crashmq.models.ops import (
 
 Take = Callable[[Op], Observation]
 
+FEW = 2
+"""Messages that a pull asks for, of a queue that has more."""
+
 
 def deliver_everything(judge: Judge, take: Take, deliver: Callable[[], bool]) -> None:
     """Let all that waits fall due, and give it rounds that ``deliver`` turns.
@@ -60,6 +63,7 @@ def read_everything(judge: Judge, epoch_ms: int, take: Take) -> None:
         _pull_on(PullMessage(topic, queue_id, 0), messages, take)
         for tags in _expressions(messages):
             _pull_on(PullMessage(topic, queue_id, 0, tags=tags), messages, take)
+        _pull_a_few(topic, queue_id, messages, take)
     for phy_offset in judge.known.tampering.degraded.lost:
         take(LookMessage(phy_offset))
 
@@ -69,6 +73,8 @@ def pull_everything_filtered(judge: Judge, take: Take) -> None:
     for group, topic in sorted(judge.known.progress.filters.now):
         for (name, queue_id), messages in judge.model.queues.items():
             at = 0
+            if name == topic and messages:
+                take(PullFiltered(group, topic, queue_id, 0, FEW))
             while name == topic and messages and at <= messages[-1].queue_offset:
                 seen = take(PullFiltered(group, topic, queue_id, at))
                 if not isinstance(seen, FilteredPull):
@@ -113,6 +119,20 @@ def _pull_on(pull: PullMessage, messages: Sequence[Appended], take: Take) -> Non
         at = seen.next_begin_offset
 
 
+def _pull_a_few(
+    topic: str, queue_id: int, messages: Sequence[Appended], take: Take
+) -> None:
+    """Pull so few at once that the answer ends amid the queue.
+
+    One of them is asked for by the newest tag, behind all that has it not.
+    """
+    take(PullMessage(topic, queue_id, messages[0].queue_offset, FEW))
+    take(PullMessage(topic, queue_id, messages[len(messages) // 2].queue_offset, 1))
+    newest = next((m.message.tags for m in reversed(messages) if m.message.tags), "")
+    if newest:
+        take(PullMessage(topic, queue_id, messages[0].queue_offset, 1, newest))
+
+
 def _expressions(messages: Sequence[Appended]) -> tuple[str, ...]:
     """Of the tags of a queue's messages all but the first; none if it has none."""
     tags = [*dict.fromkeys([appended.message.tags for appended in messages])]
@@ -129,7 +149,8 @@ def _search_by_time(
         return
     first = records[0].store_timestamp - epoch_ms
     last = records[-1].store_timestamp - epoch_ms
-    for at_ms in (first, last):
+    amid = records[len(records) // 2].store_timestamp - epoch_ms
+    for at_ms in dict.fromkeys((first, last, amid)):
         for boundary in BOUNDARIES:
             take(SearchOffset(topic, queue_id, at_ms, boundary))
     take(SearchOffset(topic, queue_id, first - 1, "UPPER"))

@@ -89,9 +89,10 @@ class Result:
 def jobs_of_scenario(
     name: str, seed: int, ops: int, limits: Limits, profile: str = "", mutant: str = ""
 ) -> Iterator[Job]:
-    """Endless: history n is the seed's n-th program, cut to one of the lengths.
+    """An endless stream of jobs; history n is the seed's n-th program, cut to a length.
 
-    In a form that can be closed, if that is asked for.
+    With ``limits.classes_max`` the programs are in a form whose states can all be
+    tried.
     """
     for number in count():
         program = program_for(SCENARIOS[name], seed, number)

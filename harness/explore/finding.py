@@ -84,7 +84,7 @@ def made_small(found: Found, scenario: str, budget_runs: int = 250) -> Small:
 
 
 def fewest_lost(program: Program, scenario: str, law: str) -> Program:
-    """The program whose power losses take as few pieces as still violate the law."""
+    """The program whose power losses lose the fewest pieces and still break the law."""
     tried: set[tuple[int, str, int]] = set()
     while len(tried) < LOSSES_TRIED_MAX:
         untried = [

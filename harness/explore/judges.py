@@ -21,10 +21,10 @@ class Judges:
         self._newest: dict[Hashable, tuple[list[object], int]] = {}
 
     def number(self, judge: Judge, place: Hashable) -> int:
-        """The number of a judge.
+        """A number for what a judge knows, equal for judges that know the same.
 
         Args:
-            judge: what it knows now decides.
+            judge: the judge; its present knowledge decides.
             place: where judges with the same knowledge are likely to have been.
         """
         state = judge.state()

@@ -46,12 +46,12 @@ def explore_kills(
     *,
     run: Run,
 ) -> Kills:
-    """Kill the store in each op of a program, start it again, and go on.
+    """Kill the store in each op of a program, start it again, and continue.
 
     Args:
-        program: what is done; an op amid which something happens is killed at its end.
+        program: what is done; an op with an event is killed at its end.
         scenario: its name.
-        is_over: whether time is over.
+        is_over: whether the time is used up.
         run: runs and judges a program on the store.
     """
     seen = Kills()

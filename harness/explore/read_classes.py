@@ -1,14 +1,14 @@
-"""ReadClasses: the crash states that no start can tell apart, without making each.
+"""ReadClasses: classes of crash states that no start can tell apart.
 
-A start is run on one state; it reads the log file by file, say, up to the first record
-that was torn, and cuts off what follows. Each of its reads depends on few units, and on
-those only by what is answered. So the versions of the units of a read are divided by
-their answers: those that give the answer that the start got stay together, and a start
-is run for each other answer. What no start reads is never divided, and a class may have
-a billion states.
+A start is run on one state. It reads, for example, the log file by file up to the first
+torn record, and cuts off the rest. Each of its reads depends on few units of pending
+data, and only on the answers to these reads. So the versions of the units that a read
+touches are divided by the answers they give: those with the answer that the start got
+stay together, and another start is run for each other answer. What no start reads is
+never divided, so one class may have a billion states.
 
 Units are independent until a read divides them; from then on the versions of those it
-has touched go together, row by row.
+has touched are combined, row by row.
 
 Source: dynamic partial order reduction decides lazily, too (Flanagan and Godefroid,
 POPL 2005); the reads are those of ``harness/explore/read_log.py``.

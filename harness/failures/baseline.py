@@ -62,7 +62,7 @@ class Baseline:
 
 
 def baseline_on(day: date, known: Iterable[Known]) -> Baseline:
-    """The entries that excuse on a day, and those whose time is over."""
+    """The entries that are valid on a day, and those that have expired."""
     entries = tuple(known)
     return Baseline(
         tuple(one for one in entries if one.expires >= day),

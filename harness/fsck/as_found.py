@@ -1,7 +1,7 @@
-"""The image of a directory of which nothing but its files is known, and its judging.
+"""The image of a directory of which only the files are known, and how to judge it.
 
-A store of ours that RocketMQ has written on since is read as RocketMQ's: its mark says
-where ours ended, and no more.
+A store of ours that RocketMQ has written to since is read as RocketMQ's: its mark only
+says where ours ended.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Tell: TypeAlias = Callable[[str, int, int], None]
 
 
 def tell_nobody(what: str, done: int, total: int) -> None:
-    """Who asks from a program waits without a word."""
+    """The progress callback of programs: it prints nothing."""
 
 
 def read_image(
@@ -31,11 +31,11 @@ def read_image(
     delay_ms: tuple[int, ...] = (),
     left_out: LeftOut = NOTHING,
 ) -> tuple[StoreImage, bool, bool]:
-    """The decoded store, whether crashmq starts there next, and who wrote it last.
+    """The decoded store, whether it is ours, and whether another program wrote it.
 
     Returns:
         (image, is_ours, was_written_on): ``is_ours`` if a durable mark says so and
-        no one has written on since; ``was_written_on`` if somebody has.
+            no other program has written since; ``was_written_on`` if one has.
     """
     logs = [path for path in sorted(files) if path.startswith("commitlog/")]
     tell("reading log files", 0, len(logs))
@@ -70,9 +70,9 @@ def _was_written_on(image: StoreImage, mark: Mark) -> bool:
 
 
 def judged_as_found(image: StoreImage, index_slots: int = 0) -> Judged:
-    """How to judge a directory of which nothing but its files is known.
+    """How to judge a directory of which only the files are known.
 
-    ``index_slots`` is the number of slots of each index file; 0: find it out.
+    ``index_slots`` is the number of slots of each index file; 0: derive it.
     """
     monotonic = not clock_steps(image)
     if image.abort:

@@ -263,6 +263,8 @@ def _cause_of_break(stop: LogStop, file: LogFile, image: StoreImage) -> str:
             if carried in bases
             else "a log file of another broker, or of another place"
         )
+    if not file.data:
+        return "a log file is too short or too long"
     if stop.position == 0 and first_nonzero(file.data, 0) == len(file.data):
         return "a log file of zeros"
     own = range(file.base, file.base + len(file.data))

@@ -92,7 +92,7 @@ class Counts:
 
     @property
     def damaged(self) -> int:
-        """Messages of which no whole record is left."""
+        """The number of messages of which no whole record is left."""
         return sum(queue.damaged for queue in self._own)
 
     @property

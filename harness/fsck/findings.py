@@ -1,6 +1,6 @@
-"""What fsck finds: each breach of a law, and what lies where it must not.
+"""What fsck finds: each breach of a law, and files where they must not be.
 
-A law that fails itself is a finding too, and ends no report.
+A law that fails itself is a finding too; the report goes on.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _place_of(where: str) -> tuple[str, int | None]:
 
 
 def unread(found: Found) -> Iterator[Finding]:
-    """What lies where a file of the store has to be, and was not read as it stands."""
+    """Files of the store that are not read, such as links, pipes and devices."""
     sentence = "every file of a store can be read"
     for path, what in found.oddities:
         if path in _JUDGED_FILES or path.startswith(_JUDGED_DIRS):

@@ -133,9 +133,9 @@ def _refusals_of_ours(image: StoreImage) -> Iterator[str]:
 
 
 def cut_by_rocketmq(image: StoreImage, release: Release) -> LogStop:
-    """Where it would find the log's end."""
+    """The phy_offset at which a start of RocketMQ would find the log's end."""
     log = image.commit_log
-    if (by_name := _as_named(log.files)) != log.files:
+    if (by_name := _as_named(image)) != log.files:
         return _end_by_name(by_name, image.commit_log.file_size, crashed=image.abort)
     first = replayed_from(image, release)
     for stop in log.breaks:
@@ -153,9 +153,22 @@ def cut_by_rocketmq(image: StoreImage, release: Release) -> LogStop:
     return LogStop("zeros", path, at, end, "never written")
 
 
-def _as_named(files: Sequence[LogFile]) -> tuple[LogFile, ...]:
-    """The log's files in the order of their names, as RocketMQ's load has them."""
-    return tuple(sorted(files, key=lambda file: file.path))
+def _as_named(image: StoreImage) -> tuple[LogFile, ...]:
+    """The log's files in the order of their names, as RocketMQ's load has them.
+
+    A number that comes twice, once with too few or too many digits, is two files.
+    """
+    files = image.commit_log.files
+    at_base = {file.base: file for file in files}
+    known = {file.path for file in files}
+    more = [
+        at_base[base]._replace(path=path)
+        for path in image.commit_log.odd_paths
+        if path not in known
+        and (base := misnamed_base(path.rpartition("/")[2])) is not None
+        and base in at_base
+    ]
+    return tuple(sorted((*files, *more), key=lambda file: file.path))
 
 
 def _end_by_name(files: Sequence[LogFile], size: int, *, crashed: bool) -> LogStop:
@@ -218,10 +231,10 @@ def _is_seen(stop: LogStop, first: int) -> bool:
 
 
 def replayed_from(image: StoreImage, release: Release) -> int:
-    """The base of the first file whose records it reads.
+    """The base of the first log file whose records the next start reads.
 
     Source: CommitLog#recoverNormally, the last three files; #recoverAbnormally, the
-    newest whose first record is older than the checkpoint by three seconds. As of 5.4
+    newest whose first record is older than the checkpoint by three seconds. Since 5.4
     ConsumeQueueStore#isMappedFileMatchedRecover: the newest whose first record some
     queue has reached; after a crash the checkpoint's sixth field says how far, or its
     second time, without three seconds.
@@ -264,7 +277,7 @@ def _replayed_as_of_5_4(image: StoreImage) -> int:
 
 def _changes(image: StoreImage, cut: LogStop, release: Release) -> Iterator[str]:
     log = image.commit_log
-    if (by_name := _as_named(log.files)) != log.files:
+    if (by_name := _as_named(image)) != log.files:
         names = ", ".join([file.path for file in by_name][-_NAMED_MAX:])
         yield f"reads log files in the order of their names: {names} are the last."
     passed = [stop for stop in log.breaks if stop.phy_offset < cut.phy_offset]

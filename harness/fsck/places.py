@@ -1,9 +1,9 @@
-"""Where the files of a store lie, and what its broker was told of them.
+"""Where the files of a store are, and what its broker's configuration says of them.
 
 A broker's configuration is a Java properties file: ``storePathRootDir``,
-``storePathCommitLog`` (one path or several, with commas between),
+``storePathCommitLog`` (one path or several, separated by commas),
 ``mappedFileSizeCommitLog``, ``mappedFileSizeConsumeQueue``, ``maxHashSlotNum``,
-``messageDelayLevel`` and what names a layout that this program does not read.
+``messageDelayLevel`` and properties of layouts that this program does not read.
 
 Source: MessageStoreConfig, ScheduleMessageService#parseDelayLevel, RocketMQ 5.3.
 """
@@ -136,14 +136,14 @@ def places_of(
     *,
     follow_links: bool = False,
 ) -> Places:
-    """Where the store at ``root`` keeps its files, as far as somebody says.
+    """Where the store at ``root`` keeps its files.
 
     Args:
-        root: as it was given; it goes before ``storePathRootDir``, which may name the
-            place on another machine.
-        conf: of its broker.
-        logs: the log's directories; they go before those of ``conf``.
-        follow_links: read also what links outside of the root lead to.
+        root: as it was given; it overrides ``storePathRootDir``, which may name a
+            path on another machine.
+        conf: the broker's configuration.
+        logs: the log's directories; they override those of ``conf``.
+        follow_links: also read what links lead to outside of the root.
 
     Raises:
         BadConf: a value cannot be used.

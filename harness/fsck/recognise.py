@@ -43,7 +43,7 @@ class ForeignLayout(NotAStore):
 
 
 class StoreRuns(NotAStore):
-    """Somebody has the store open: what is read would be no single moment's."""
+    """A process has the store open, so reading it gives no consistent state."""
 
     word = "RUNNING"
 
@@ -134,7 +134,7 @@ def _levels_below(root: Path) -> Iterator[Path]:
 
 
 def lock_holder(path: Path) -> str:
-    """Who holds a lock on the file, as ``process 123``; "" if nobody does.
+    """The process that holds a lock on the file, as ``process 123``; "" without one.
 
     No lock is tried. The kernel's list is asked first: a process that closes a file
     gives up its own locks on it. F_GETLK then sees what a file system lists elsewhere.

@@ -12,7 +12,7 @@ RELEASES: Final[tuple[Release, ...]] = ("4.9", "5.1", "5.4")
 
 
 def release_of(image: StoreImage) -> Release:
-    """The releases whose traces the files bear; of none, those of 5.1 to 5.3."""
+    """The releases that the files show traces of; without any, 5.1 to 5.3."""
     raw = bytes(image.files.get("checkpoint", b"")[24:48])
     if any(raw[16:]):
         return "5.4"

@@ -1,22 +1,23 @@
-"""The fast half of fsck: what of a large store is right, so that no law need see it.
+"""The fast half of fsck: finds what of a large store is right, so laws can skip it.
 
-The log is cut into splits, which are read apart from each other, by processes or by
-Spark. A split finds its first record by itself, follows the sizes from there past its
-own end, and takes up again behind damage. Of each window of it one loop follows the
-sizes, numpy looks at all fields at once, zlib at each body; then each queue's units are
-compared with the files of that queue. Memory is that of a window and of what is kept.
+The log is cut into splits, which are read independently, by processes or by Spark. A
+split finds its first record by itself, follows the sizes from there past its own end,
+and resumes behind damage. For each window of it one loop follows the sizes, numpy
+checks all fields at once, zlib each body; then each queue's units are compared with the
+files of that queue. Memory is that of a window and of what is kept.
 
 *Left out* are messages that are whole, have nothing odd, follow each other in number
 and time, and either all have the unit they must have, or none. Everything else is kept,
 with the records around it and the ends of every run: the laws see those, as they see
-all of a small store, and they alone say what it means. What cannot be proven at once
-(IPv6 hosts, long topics, property CRCs, NULs) is parsed as the laws' reader does it.
+all of a small store, and they alone decide. What cannot be proven at once (IPv6 hosts,
+long topics, property CRCs, NULs) is parsed as the laws' reader does it.
 """
 
 from __future__ import annotations
 
 import mmap
 import struct
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -412,29 +413,30 @@ class _Window:
         kept = self._kept_in_log(heads)
         if _SCHEDULE in known:  # whose delay levels only all of them tell
             kept |= keys >> 32 == known[_SCHEDULE]
-        is_listed = heads["sys_flag"] & _NOT_INDEXED == 0
-        listed = np.flatnonzero(is_listed)
+        listed = np.flatnonzero(heads["sys_flag"] & _NOT_INDEXED == 0)
         order = listed[np.argsort(keys[listed], kind="stable")]
-        bounds = np.flatnonzero(np.diff(keys[order])) + 1
-        queues_here = []
-        for rows in np.split(order, bounds) if len(order) else ():
-            key = names[int(keys[rows[0]] >> 32)], int(keys[rows[0]] & 0xFFFFFFFF)
-            files = queues.get(key, ())
-            wanted = places[rows] + self._split.base, sizes[rows], self._codes[rows]
-            state = _states_of(files, numbers[rows], wanted)
-            near = _dilated(kept[rows] | (state == _DIFFERS), _NEAR_IN_QUEUE)
-            runs = _runs_of(numbers[rows], state, near, files)
-            kept[rows] = ~_interiors(len(rows), runs)
-            queues_here.append((key, rows, state, runs))
+        starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
+        of = [
+            (names[int(key >> 32)], int(key & 0xFFFFFFFF))
+            for key in keys[order[starts]]
+        ]
+        bounds = [*starts.tolist(), len(order)]
+        rows = _Rows(numbers[order], bounds, [queues.get(key, ()) for key in of])
+        wanted = places[order] + self._split.base, sizes[order], self._codes[order]
+        state = rows.states(wanted)
+        runs = rows.runs(
+            state, _dilated(kept[order] | (state == _DIFFERS), _NEAR_IN_QUEUE)
+        )
+        kept[order] = ~_interiors(len(order), runs)
         self._note(kept, sizes, found)
-        for key, rows, state, runs in queues_here:
-            for first, last in runs:
-                ends = places[rows[first]], places[rows[last]]
-                a, b = (int(at) + self._split.base for at in ends)
-                found.runs[a, b] = last - first - 1
-                if state[first] == _AGREES:
-                    begin, end = int(numbers[rows[first]]), int(numbers[rows[last]])
-                    found.units.append((key, begin + 1, end))
+        for first, last in runs:
+            ends = places[order[first]], places[order[last]]
+            a, b = (int(at) + self._split.base for at in ends)
+            found.runs[a, b] = last - first - 1
+            if state[first] == _AGREES:
+                begin, end = int(rows.numbers[first]), int(rows.numbers[last])
+                key = of[bisect_right(bounds, first) - 1]
+                found.units.append((key, begin + 1, end))
 
     def _kept_in_log(self, heads: NDArray[Any]) -> Bools:
         """Records that are odd, out of order, of another host, or at the ends."""
@@ -477,22 +479,6 @@ def _dilated(marks: Bools, by: int) -> Bools:
     return found
 
 
-def _runs_of(
-    numbers: Ints, state: NDArray[np.int8], kept: Bools, files: Sequence[Any]
-) -> list[tuple[int, int]]:
-    """(first, last) rows of what may be left out but for its ends."""
-    breaks = np.ones(len(numbers), bool)
-    breaks[1:] = (np.diff(numbers) != 1) | (np.diff(state) != 0)
-    breaks |= kept
-    breaks[1:] |= kept[:-1]
-    # A run lies in one file of its queue.
-    breaks |= np.isin(numbers, [base // UNIT_SIZE for base, _, _ in files])
-    starts = np.flatnonzero(breaks)
-    lasts = np.append(starts[1:], len(numbers)) - 1
-    is_long = lasts - starts >= 2
-    return list(zip(starts[is_long].tolist(), lasts[is_long].tolist(), strict=True))
-
-
 def _interiors(size: int, runs: list[tuple[int, int]]) -> Bools:
     found = np.zeros(size, bool)
     for first, last in runs:
@@ -500,26 +486,75 @@ def _interiors(size: int, runs: list[tuple[int, int]]) -> Bools:
     return found
 
 
-def _states_of(
-    files: Sequence[tuple[int, int, str]],
-    numbers: Ints,
-    wanted: tuple[Ints, Ints, Ints],
-) -> NDArray[np.int8]:
-    """Of each message whether it has the unit it must have, another one, or none."""
-    first, last = int(numbers.min()), int(numbers.max())
-    if last - first >= 4 * len(numbers) + 1024:
-        return np.full(len(numbers), _DIFFERS, np.int8)  # numbers that no queue has
-    units = _units_of(files, first, last + 1 - first)[numbers - first]
-    phys, sizes, codes = wanted
-    agrees = (units["phy"] == phys) & (units["size"] == sizes)
-    agrees &= units["code"] == codes
-    is_zero = (units["phy"] == 0) & (units["size"] == 0) & (units["code"] == 0)
-    state = np.where(agrees, _AGREES, np.where(is_zero, _ABSENT, _DIFFERS))
-    for (base, size, _), (later, _, _) in pairwise(files):
-        if later < base + size:  # two files have these
-            ends = np.array([later, base + size]) // UNIT_SIZE
-            state[(numbers >= ends[0]) & (numbers < ends[1])] = _DIFFERS
-    return state.astype(np.int8)
+class _Rows:
+    """The messages of a window by queue, each queue's in log order.
+
+    A queue's rows are [bounds[n], bounds[n + 1]), its files ``files[n]``.
+    """
+
+    def __init__(
+        self,
+        numbers: Ints,
+        bounds: list[int],
+        files: list[Sequence[tuple[int, int, str]]],
+    ) -> None:
+        self.numbers = numbers
+        self._bounds, self._files = bounds, files
+        self._units = np.zeros(len(numbers), _UNIT)
+        self._differs = np.zeros(len(numbers), bool)
+        self._begins = np.zeros(len(numbers), bool)
+        """Rows where a queue begins, or a file of it."""
+        for (start, end), of in zip(pairwise(bounds), files, strict=True):
+            self._read(start, end, of)
+
+    def _read(
+        self, start: int, end: int, files: Sequence[tuple[int, int, str]]
+    ) -> None:
+        numbers = self.numbers[start:end]
+        self._begins[start] = True
+        if int(numbers[-1]) - int(numbers[0]) == end - start - 1:
+            first, last = int(numbers[0]), int(numbers[-1])
+        else:
+            first, last = int(numbers.min()), int(numbers.max())
+        if last - first >= 4 * len(numbers) + 1024:
+            self._differs[start:end] = True  # numbers that no queue has
+            return
+        for base, _, _ in files:
+            at = base // UNIT_SIZE
+            if first <= at <= last:
+                self._begins[start:end] |= numbers == at
+        for (base, size, _), (later, _, _) in pairwise(files):
+            if later < base + size:  # two files have these
+                ends = later // UNIT_SIZE, (base + size) // UNIT_SIZE
+                self._differs[start:end] |= (numbers >= ends[0]) & (numbers < ends[1])
+        units = _units_of(files, first, last + 1 - first)
+        self._units[start:end] = units[numbers - first]
+
+    def states(self, wanted: tuple[Ints, Ints, Ints]) -> NDArray[np.int8]:
+        """Of each message whether it has the unit it must have, another, or none."""
+        units = self._units
+        phys, sizes, codes = wanted
+        agrees = (units["phy"] == phys) & (units["size"] == sizes)
+        agrees &= units["code"] == codes
+        is_zero = (units["phy"] == 0) & (units["size"] == 0) & (units["code"] == 0)
+        state = np.where(agrees, _AGREES, np.where(is_zero, _ABSENT, _DIFFERS))
+        state[self._differs] = _DIFFERS
+        return state.astype(np.int8)
+
+    def runs(self, state: NDArray[np.int8], kept: Bools) -> list[tuple[int, int]]:
+        """(first, last) rows of what may be left out but for its ends.
+
+        A run lies in one file of its queue.
+        """
+        if not len(self.numbers):
+            return []
+        breaks = self._begins | kept
+        breaks[1:] |= (np.diff(self.numbers) != 1) | (np.diff(state) != 0)
+        breaks[1:] |= kept[:-1]
+        starts = np.flatnonzero(breaks)
+        lasts = np.append(starts[1:], len(self.numbers)) - 1
+        is_long = lasts - starts >= 2
+        return list(zip(starts[is_long].tolist(), lasts[is_long].tolist(), strict=True))
 
 
 def _units_of(

@@ -72,6 +72,8 @@ def crcs_of(
 def numbered(block: Raw) -> tuple[Ints, list[bytes]]:
     """Of each row the number of its value, and the values."""
     count, width = block.shape
+    if count and (block == block[0]).all():  # as nearly all are
+        return np.zeros(count, np.int64), [block[0].tobytes()]
     ids, values = np.zeros(count, np.int64), list[bytes]()
     left = np.arange(count)
     while len(left) and len(values) < _LOOKS_MAX:
@@ -90,7 +92,7 @@ def numbered(block: Raw) -> tuple[Ints, list[bytes]]:
 
 
 class Tails(NamedTuple):
-    """What properties of one shape tell: which rows are plain, and their tags codes."""
+    """Properties of records of one shape: the plain rows, and their tags codes."""
 
     plain: Bools
     codes: Ints
@@ -114,15 +116,22 @@ def read_tails(block: Raw) -> Tails:
     is_mark = np.zeros(size, bool)
     is_mark[ones] = is_mark[twos[twos < size]] = True
     # Marks are the bytes of the first row there; nothing else is below 3, or no ASCII.
-    wrong = np.where(is_mark, block != block[0], (block - 3) > 124)
+    varies = ~(block == block[0]).all(axis=0)
+    others = block[:, varies]
+    wrong = np.where(is_mark[varies], others != others[:1], (others - 3) > 124)
     plain = ~wrong.any(axis=1) if wrong.any() else np.ones(count, bool)
     tags = np.zeros(count, np.int64)
     for start, one, two in np.stack(pieces, axis=1).tolist():
+        # A name that all rows share is looked at once.
+        rows = block if varies[start:one].any() else block[:1]
         for name in _NOT_PLAIN:
             if one - start >= len(name):
-                plain &= ~_is_text(block[:, one - len(name) : one], name)
+                plain &= ~_is_text(rows[:, one - len(name) : one], name)
         if one - start == len(_TAGS):
-            is_tag = _is_text(block[:, start:one], _TAGS)
+            is_tag = _is_text(rows[:, start:one], _TAGS)
+            if not is_tag.any():
+                continue
+            is_tag = np.broadcast_to(is_tag, count)
             tags += is_tag
             ids, values = numbered(block[:, one + 1 : two])
             known = np.array([code_of(value) for value in values], np.int64)

@@ -263,7 +263,8 @@ def _is_readable_file(path: Path, place: str, home: str, reading: _Reading) -> b
         if stat.S_ISLNK(mode):
             if not path.exists():
                 reading.note(place, "is a link that leads nowhere")
-                return False
+                # Its owner takes it for a file without a byte.
+                return place_of(place).kind in ("log", "queue")
             if not _may_follow(path, place, home, reading):
                 return False
             mode = path.stat().st_mode
@@ -290,7 +291,7 @@ def _contents(file: Path, path: str, reading: _Reading) -> Bytes | None:
     is_judged = is_side or path == "checkpoint" or path.startswith(_JUDGED_DIRS)
     if path == "lock":
         return _beginning(file)
-    if path.endswith("/") or not is_judged:
+    if path.endswith("/") or not is_judged or not file.exists():
         return b""
     handle = _opened(file)
     try:

@@ -37,13 +37,13 @@ def here(read: Read, splits: list[Split]) -> Iterator[SplitScan]:
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How a store is read: by whom, into what it is cut, and what is left alone.
+    """How a store is read: how it is split, who reads the splits, and what is skipped.
 
     Attributes:
-        runner: reads the splits of a large log, and gives them in order.
-        small_size: of a smaller log every record is shown to the laws.
-        split_size: of a log file, in bytes.
-        with_index: the index is judged; then its messages are all shown to the laws.
+        runner: reads the splits of a large log, and yields them in order.
+        small_size: the laws see every record of a log smaller than this, in bytes.
+        split_size: size of a split of a log file, in bytes.
+        with_index: the index is judged; then the laws see all of its messages.
     """
 
     runner: Runner = here
@@ -53,7 +53,7 @@ class Manner:
 
 
 def by_processes(workers: int) -> Runner:
-    """Read splits with so many processes."""
+    """Read splits with this many processes."""
 
     def run(read: Read, splits: list[Split]) -> Iterator[SplitScan]:
         context = get_context("spawn")
@@ -64,10 +64,10 @@ def by_processes(workers: int) -> Runner:
 
 
 def survey(found: Found, tell: Tell, manner: Manner) -> LeftOut:
-    """What of a store the laws need not see; nothing of a small one.
+    """The part of a store that the laws need not see; nothing of a small store.
 
-    Nothing is left out either where an index lists the messages, or where crashmq
-    keeps an account of deleted topics: both name single messages.
+    Nothing is left out either where an index lists the messages, or where crashmq keeps
+    a table of deleted topics: both refer to single messages.
 
     Raises:
         OSError: a file cannot be read.

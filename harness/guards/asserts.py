@@ -1,8 +1,8 @@
-"""Asserts: whether this Python checks them, since who judges relies on them.
+"""Whether this Python checks asserts, on which every judgement relies.
 
-The store, the laws and the harness say with ``assert`` what must hold of themselves.
-``python -O`` leaves all of that out, so that a defect of ours, or a planted bug, would
-go on in silence and be told as a verdict.
+The store, the laws and the harness state with ``assert`` what must hold of themselves.
+``python -O`` drops these checks, so that a defect of ours, or a planted bug, would
+continue unnoticed and end up in a verdict.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ def are_checked() -> bool:
 
 
 def refusal(who: str) -> str:
-    """One sentence on why ``who`` does not start then."""
+    """One sentence that says why ``who`` does not start under ``python -O``."""
     return (
         f"{who} judges nothing under python -O or PYTHONOPTIMIZE, which leave out "
         f"every assert, and with them what must hold of the store and of crashmq; "

@@ -1,12 +1,12 @@
-"""Interrupts: Ctrl-C ends a command, whoever catches it on its way.
+"""Interrupts: Ctrl-C ends a command, whatever catches the exception on its way.
 
-An interrupt is raised where the program happens to be: in a law, in a store halfway
-through an op, in a callback whose errors nobody sees. What it meets there may turn it
-into another error, or drop it. So the door remembers that there was one, each line of
-progress raises it again until a command has taken it, and the exit code is the
-interrupt's whatever else was going to be said. A second one, from somebody who has seen
-that the first was heard, ends the process where it stands. Processes of ours leave it
-to their parent, which ends them, and end when it does.
+An interrupt is raised wherever the program happens to be: in a law, in a store halfway
+through an op, in a callback whose errors are ignored. There it may be turned into
+another error, or be dropped. So the command line remembers that there was one, each
+line of progress raises it again until a command has handled it, and the exit code is
+the interrupt's in any case. A second one, sent when the first was visibly heard, ends
+the process at once. Our child processes leave it to their parent, which ends them, and
+end when it does.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Interrupts:
     """The interrupts of one command.
 
     Invariants:
-        what is wanted was seen
+        an interrupt that is still to be handled was recorded as seen
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Interrupts:
 
     @contextmanager
     def heeded(self) -> Iterator[None]:
-        """Remember what comes; put back on the way out who was told before."""
+        """Remember interrupts during the context, and restore the old handler."""
         self.seen = self._wanted = False
         if not _can_be_told():
             yield
@@ -84,7 +84,7 @@ class Interrupts:
             raise KeyboardInterrupt
 
     def leave(self) -> None:
-        """All is said: from now on an interrupt ends the process where it stands."""
+        """From now on an interrupt ends the process at once: all output is written."""
         sys.stdout.flush()
         sys.stderr.flush()
         # An interrupt inside of an `exec` (each dataclass has one) has Python end by

@@ -1,4 +1,4 @@
-"""What is asked of consumers: what they are given, work off, tell and share out."""
+"""When the laws of consumers are asked: assignment, pulls, consumption, commits."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What is asked of reads that others acted beside.
+"""When the laws of reads that overlap other ops are asked.
 
-Whatever else a step did, be it that it ended in a crash: the bounds of each answer are
-told by what was known when it was asked and when it was answered.
+The bounds of each answer follow from what was known when it was asked and when it was
+answered, whatever else the step did, even if it ended in a crash.
 """
 
 from __future__ import annotations

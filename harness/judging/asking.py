@@ -329,9 +329,10 @@ class Askable(NamedTuple):
 
 @cache
 def askable(capabilities: frozenset[Capability]) -> Askable:
-    """What a judge asks of a subject that can do so much; all is declared by then.
+    """The questions that a judge can ask of a subject with these capabilities.
 
-    Facts that are certain for such a subject are not looked at again.
+    All laws must be declared by then. Facts that are certain for such a subject are not
+    checked again.
     """
     decided = decided_by(capabilities)
     kept: dict[type[Moment], list[Prepared]] = {}

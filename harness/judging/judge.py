@@ -149,11 +149,11 @@ class Judge:
         return self._subject.half_made()
 
     def judge(self, step: Step, now: Positions) -> None:
-        """Judge one step, and know what it tells.
+        """Judge one step, and learn what it shows.
 
         Args:
-            step: what was done, and what came of it.
-            now: what the store reports after the step.
+            step: what was done, and its results.
+            now: the positions that the store reports after the step.
 
         Raises:
             LawViolated: the law that was broken first, as its own class.
@@ -166,7 +166,7 @@ class Judge:
             self._is_judging = False
 
     def ask(self, moments: Iterable[Moment]) -> None:
-        """At each moment, ask each law of it whose facts hold."""
+        """At a moment, ask each law declared for it whose facts hold."""
         asked, checks = self._questions, self.checks
         for moment in moments:
             for where, proofs, law_id, judge, ask, question in asked.get(
@@ -221,7 +221,7 @@ class Judge:
                 self.ask([GroupCaughtUp(*at, key, left)])
 
     def judge_idle(self) -> None:
-        """Ask the law of groups whose consumers have told that nothing is left."""
+        """Ask the law of groups whose consumers report that nothing is left to do."""
         known, model = self.known.consumption, self.known.model
         at = At(_NOTHING_DONE, self.known, self, _NOWHERE)
         filters = self.known.setup.filters
@@ -236,7 +236,7 @@ class Judge:
                 self.ask([GroupIdle(*at, key, told, end)])
 
     def judge_all_delivered(self, now: Positions) -> None:
-        """Ask the law of a store in which no delayed message should wait any more."""
+        """Ask the law of a store in which every delayed message must be delivered."""
         self.ask([AllDelivered(_NOTHING_DONE, self.known, self, now)])
 
     def judge_statistics(self, seen: Statistics) -> None:

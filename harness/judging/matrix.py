@@ -262,5 +262,5 @@ def _ids(laws: tuple[object, ...]) -> set[str]:
 
 
 def rows() -> dict[str, str]:
-    """Each cell that can be told in words, by field and situation."""
+    """Each field of an answer and situation, with the laws that bound it."""
     return {f"{one.field} {one.situation}": one.text for one in cells()}

@@ -1,1 +1,1 @@
-"""What ``crashmq list`` tells, a module a kind, each with its ``rows``."""
+"""What ``crashmq list`` prints, one module per kind, each with its ``rows``."""

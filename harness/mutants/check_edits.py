@@ -16,7 +16,7 @@ CHECK_TIMEOUT_S = 30.0
 def check_edits(mutants: Mapping[str, Mutant]) -> Iterator[str]:
     """One sentence for each mutant whose edits cannot be made in this version.
 
-    A child tries them: working out an edited constant runs a stranger's text.
+    A child process tries them: computing an edited constant runs the mutant's text.
     """
     chosen = list(mutants.values())
 

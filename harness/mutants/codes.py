@@ -62,7 +62,7 @@ def plan_codes(planner: Planner, old_text: str, new: ast.Module) -> None:
 
 
 def functions_of(module: ModuleType) -> list[FunctionType]:
-    """Every live function object whose text is the module's."""
+    """Every live function object that was compiled from the module's text."""
     names = vars(module)
     return [
         each

@@ -76,7 +76,7 @@ def moves_of(
 
 
 def first_divergence(ours: Sequence[Move], others: Sequence[Move]) -> str:
-    """The first move in which two runs differ; "" if there is none."""
+    """The first step in which two runs differ, as text; "" if there is none."""
     end = Move("nothing more", ())
     for one, other in zip_longest(ours, others, fillvalue=end):
         if one.said != other.said:

@@ -48,10 +48,10 @@ EPISODE_TIMEOUT_S = 15.0  # thousands of times what an episode takes
 GROWTH_MAX = 256 * 1024 * 1024  # of a hunt's child; a new one costs milliseconds
 SLICES_MAX = 1_000_000
 _TURNS: tuple[SliceKind, ...] = (
-    *("soak", "neighbours", "stops", "explore", "soak"),
+    *("soak", "failures", "stops", "explore", "soak"),
     *("failures", "soak", "neighbours", "stops", "soak"),
     *("neighbours", "soak", "failures", "machine", "neighbours"),
-    *("soak", "neighbours", "stops", "soak", "neighbours"),
+    *("soak", "failures", "stops", "soak", "neighbours"),
 )
 assert len(_TURNS) == ROUND
 

@@ -34,7 +34,7 @@ def full_name(module: str) -> str:
 
 
 def room_of(module: str) -> str:
-    """The package that is searched for whoever was made from the module's values."""
+    """The package that is searched for objects made from the module's values."""
     first, _, rest = module.partition(".")
     return f"{first}.{rest.partition('.')[0]}" if first == NAME and rest else first
 

@@ -10,6 +10,8 @@ own.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 
 from crashmq.harness.mutants.mutant_file import read_mutants
@@ -36,4 +38,21 @@ def _planted() -> dict[str, Mutant]:
     return found
 
 
-MUTANTS: dict[str, Mutant] = _planted()
+class Planted(Mapping[str, Mutant]):
+    """All of them, read when one is first asked for: most commands plant nothing."""
+
+    @cached_property
+    def _known(self) -> dict[str, Mutant]:
+        return _planted()
+
+    def __getitem__(self, name: str) -> Mutant:
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+MUTANTS: Mapping[str, Mutant] = Planted()

@@ -34,6 +34,7 @@ from crashmq.models.program import Program
 from crashmq.models.verdict import Outcome
 from crashmq.scenarios.catalogue.failing import failing_for
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
+from crashmq.scenarios.programs.twists import twisted
 from crashmq.scenarios.programs.workload import phrase_for, program_for
 
 SliceKind = Literal["soak", "neighbours", "stops", "failures", "explore", "machine"]
@@ -134,7 +135,8 @@ def program_of(
     if kind == "neighbours":
         return neighbour_by(aim, seed, episode)
     name = scenario_of_turn(episode, aim)
-    return name, program_for(SCENARIOS[name], seed, episode)
+    program = program_for(SCENARIOS[name], seed, episode)
+    return name, twisted(program, seed, episode)
 
 
 def run_episode(

@@ -216,7 +216,7 @@ def _chained(data: Bytes, slots: int, key_hash: int) -> Iterator[int]:
 
 
 def by_message_id(files: Files, text: str) -> Record | None:
-    """The message of an offset message id, whose store host must be the id's."""
+    """The message with an offset message id, if its store host is the id's."""
     try:
         raw = bytes.fromhex(text)
     except ValueError:

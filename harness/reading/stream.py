@@ -1,7 +1,7 @@
-"""The log of a store as a stream: records and what lies between them, one at a time.
+"""The log of a store as a stream: records and the gaps between them, one at a time.
 
-Nothing is kept of a record that was handed on, so a log of any size is read in the
-memory of one of its records. Each part says where it lies; parts come in log order.
+Nothing of a yielded record is kept, so a log of any size is read in the memory of one
+of its records. Each part says where it is; parts come in log order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Tell: TypeAlias = Callable[[str, int, int], None]
 
 
 def tell_nobody(what: str, done: int, total: int) -> None:
-    """Who asks from a program waits without a word."""
+    """The progress callback of programs: it prints nothing."""
 
 
 @dataclass(frozen=True, slots=True)

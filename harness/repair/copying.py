@@ -89,7 +89,7 @@ def copy_file(source: Path, target: Path) -> None:
 
 
 def link_file(source: Path, target: Path) -> None:
-    """Link a file that nobody writes any more; copy it where no link can be."""
+    """Link a file that is no longer written; copy it where links are not possible."""
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         os.link(source, target)
@@ -107,7 +107,7 @@ def erase(path: Path, start: int) -> None:
 
 
 def copy_rest(root: Path, out: Path, left_out: Collection[str]) -> None:
-    """Copy everything below ``root`` but what stands in ``left_out`` at its top.
+    """Copy everything below ``root`` except the top-level names in ``left_out``.
 
     Only regular files are copied; links are not followed.
     """
@@ -126,12 +126,17 @@ def sync_tree(root: Path) -> None:
     """Make every file and directory below survive a power loss."""
     for folder, _, names in os.walk(root):
         for name in names:
-            handle = os.open(Path(folder) / name, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+            sync_file(Path(folder) / name)
         sync_folder(Path(folder))
+
+
+def sync_file(path: Path) -> None:
+    """Make a file's bytes and length survive a power loss."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def sync_folder(folder: Path) -> None:

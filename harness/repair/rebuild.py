@@ -38,6 +38,7 @@ from crashmq.harness.repair.copying import (
     erase,
     link_file,
     made_whole,
+    sync_file,
     sync_folder,
     sync_tree,
 )
@@ -136,6 +137,8 @@ def rebuild(
         pieces, _ = log_pieces(found.files)
         for number, piece in enumerate(pieces):
             tell("copying log files", number, len(pieces))
+            if not piece.limit:
+                continue
             source = found.paths[piece.path]
             target = partial / "commitlog" / f"{piece.base:020d}"
             if link and number < len(pieces) - _WRITTEN_FILES:
@@ -285,18 +288,32 @@ def _exchange(root: Path) -> None:
         (root / "abort").write_bytes(b"")
         sync_folder(root)
     if (root / "checkpoint").exists():
-        (root / "checkpoint").rename(backup / "checkpoint")
-        sync_folder(root)
+        _keep(root / "checkpoint", backup)
     for name in _SWAPPED:
         if (root / name).exists():
             (root / name).rename(backup / name)
+            sync_folder(backup)
         (stage / name).rename(root / name)
         sync_folder(root)
+        sync_folder(stage)
     (stage / "checkpoint").rename(root / "checkpoint")
     sync_folder(root)
-    (root / "abort").rename(backup / "abort")
-    sync_folder(root)
+    _keep(root / "abort", backup)
     stage.rmdir()
+
+
+def _keep(path: Path, backup: Path) -> None:
+    """Move a file into the backup, so that no power loss takes both its names.
+
+    A rename is two changes of two folders, and POSIX does not say which comes first.
+    """
+    if (backup / path.name).exists():
+        (backup / path.name).unlink()
+    copy_file(path, backup / path.name)
+    sync_file(backup / path.name)
+    sync_folder(backup)
+    path.unlink()
+    sync_folder(path.parent)
 
 
 def undo(root: Path) -> list[str]:
@@ -321,19 +338,26 @@ def undo(root: Path) -> list[str]:
     aside.mkdir(exist_ok=True)
     if not (root / "abort").exists():
         (root / "abort").write_bytes(b"")  # until all is back
+        sync_folder(root)
     for name in ("checkpoint", *reversed(_SWAPPED)):
         if (backup / name).exists():
             _move_aside(root / name, aside)
-            (backup / name).rename(root / name)
+            if (backup / name).is_dir():
+                (backup / name).rename(root / name)
+            else:  # it stays there, too, until all is back
+                copy_file(backup / name, root / name)
+                sync_file(root / name)
             undone.append(name)
         elif name not in was_there and (root / name).exists():
             _move_aside(root / name, aside)
             undone.append(name)
-        sync_folder(root)
+        for folder in (root, backup, aside):
+            sync_folder(folder)
     if "abort" not in was_there:
         (root / "abort").unlink()
     elif (backup / "abort").exists():
-        (backup / "abort").rename(root / "abort")
+        (root / "abort").write_bytes((backup / "abort").read_bytes())
+        sync_file(root / "abort")
     sync_folder(root)
     # All is back: what is left of a removal that is interrupted is no backup.
     _move_aside(backup, aside)

@@ -1,4 +1,4 @@
-"""Records that a salvage writes: what stands where a message was lost.
+"""Records that a salvage writes in the place of lost messages.
 
 A *filler* takes up bytes: a rolled-back message, which no queue and no index lists. A
 *placeholder* takes the number of a lost message in its queue, so that those after it
@@ -39,7 +39,7 @@ FILLER_SIZE_MIN: Final = overhead(FILLER_TOPIC, has_crc=True)
 
 
 def filler(size: int, phy_offset: int, store_timestamp: int, *, has_crc: bool) -> bytes:
-    """A rolled-back record of exactly so many bytes."""
+    """A rolled-back record of exactly this many bytes."""
     body = size - overhead(FILLER_TOPIC, has_crc=has_crc)
     place = FILLER_TOPIC, 0, 0, phy_offset, store_timestamp
     return _record(place, bytes(body), _ROLLBACK, b"", has_crc=has_crc)
@@ -53,7 +53,7 @@ def placeholder(
     *,
     has_crc: bool,
 ) -> bytes:
-    """A message for (topic, queue_id, queue_offset) of exactly so many bytes."""
+    """A message for (topic, queue_id, queue_offset) of exactly this many bytes."""
     room = size - overhead(place[0], has_crc=has_crc)
     properties = LOST if room >= len(LOST) else b""
     body = bytes(room - len(properties))
@@ -102,5 +102,5 @@ def renumbered(raw: bytes, record: Record, queue_offset: int) -> bytes:
 
 
 def blank(size: int) -> bytes:
-    """The head of a BLANK of so many bytes, which ends its file."""
+    """The head of a BLANK of this many bytes, which ends its file."""
     return struct.pack(">iI", size, 0xCBD43194)

@@ -147,7 +147,7 @@ def salvage(
         (partial / "commitlog").mkdir()
         for number, piece in enumerate(pieces):
             tell("copying log files", number, len(pieces))
-            if piece.base < plan.end:
+            if piece.base < plan.end and piece.limit:
                 target = partial / "commitlog" / f"{piece.base:020d}"
                 copy_file(found.paths[piece.path], target)
         log = _Log(partial / "commitlog", pieces[0].base, size, plan.has_crc)

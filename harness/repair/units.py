@@ -235,7 +235,7 @@ class UnitWriter:
         return True
 
     def restart(self, key: tuple[str, int]) -> bool:
-        """Forget a queue whose topic was deleted and made again; false: it is new."""
+        """Forget a queue whose topic was deleted and created; False: it is new."""
         queue = self._queues.pop(key, None)
         if queue is None:
             return False

@@ -64,13 +64,13 @@ def at_each_line(pause: Callable[[], None], *, enabled: bool) -> Iterator[None]:
 
 
 def no_line_switches() -> AbstractContextManager[None]:
-    """While the context lasts no line is a switch point: who looks disturbs nobody."""
+    """Within the context no line is a switch point, so observers disturb nothing."""
     return tracing(None)
 
 
 @contextmanager
 def tracing(begins: Callable[[FrameType, str, Any], Any] | None) -> Iterator[None]:
-    """While the context lasts, Python calls ``begins`` at each call; None: nobody."""
+    """Within the context Python calls ``begins`` at each call; None: no tracing."""
     before = sys.gettrace()
     sys.settrace(begins)
     try:

@@ -102,14 +102,14 @@ class GateResult:
 
     @property
     def asked_too_little(self) -> list[str]:
-        """Scenarios of which neither the machine nor the soak came to its end."""
+        """Scenarios of which neither the machine nor the soak was completed."""
         left = set(self.not_run)
         return sorted({s for s, _ in left if {(s, "machine"), (s, "soak")} <= left})
 
 
 @dataclass(frozen=True, slots=True)
 class Far:
-    """How far the gate is; ``left_s`` is -1 while nobody can tell."""
+    """The progress of the gate; ``left_s`` is -1 while the rest cannot be estimated."""
 
     done: int
     scenarios: int

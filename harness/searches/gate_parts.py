@@ -1,8 +1,8 @@
-"""Parts of the gate: a phase of one scenario, and what it tells while it runs.
+"""Parts of the gate: a phase of one scenario, and the messages it sends while it runs.
 
-A part runs in a child of the gate's and changes nothing but what it tells: how far it
-is, each program that broke a law, whatever could not be judged. ``run_part`` is all of
-it; when parts run, and what becomes of what they found, belongs to ``gate``.
+A part runs in a child process of the gate and only sends messages: its progress, each
+program that broke a law, whatever could not be judged. ``run_part`` is all of it; when
+parts run, and what becomes of what they found, belongs to ``gate``.
 """
 
 from __future__ import annotations
@@ -110,9 +110,9 @@ def runs_of(part: Part, planned: Planned) -> int:
 
 
 def run_part(part: Part, tell: Tell, planned: Planned) -> None:
-    """Run one part here, and tell of it: ``Ran``, ``Found``, ``Unjudged``.
+    """Run one part in this process; yields ``Ran``, ``Found``, ``Unjudged``.
 
-    The shrinking of what was found tells one ``ShrinkResult``.
+    Shrinking a finding yields one ``ShrinkResult``.
     """
     with _with_bug(planned):
         if part.found is not None:

@@ -77,7 +77,7 @@ class Recorder:
     progress: Callable[[int], None] | None = None
 
     def add(self, episode: Episode) -> None:
-        """Count an episode that is over, and tell how many there were."""
+        """Count a finished episode; returns how many there were."""
         self.episodes += 1
         self.starts += episode.starts
         self.probes.update(episode.probes)

@@ -39,7 +39,7 @@ def run_here(
     workers: int | None = None,
     time_s: float | None = None,
 ) -> None:
-    """Run the shards that are missing of so many episodes, and commit them in ``out``.
+    """Run the missing shards of a run of ``episodes``, and commit them in ``out``.
 
     ``progress`` is called every half second, and once at the end.
 
@@ -47,12 +47,12 @@ def run_here(
         task: what is run.
         out: the run's directory, begun already.
         episodes: how many the run shall have.
-        progress: told how far it is.
-        workers: how many processes at a time; None for one a core.
-        time_s: seconds after which no shard is begun; None for as long as it takes.
+        progress: is given the progress.
+        workers: how many processes at a time; None for one per core.
+        time_s: seconds after which no shard is begun; None: no limit.
 
     Raises:
-        CannotWrite: the disk is full, say.
+        CannotWrite: the directory cannot be written, for example on a full disk.
         ShardLost: a shard could not be done, however often it was begun.
     """
     workers = workers or os.cpu_count() or 1

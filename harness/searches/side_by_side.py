@@ -1,10 +1,10 @@
-"""Side by side: jobs in forked children, several at a time, each told as it goes.
+"""Side by side: jobs in forked children, several at a time, with their messages.
 
 A job is done by a child of its own, so that it leaves no memory behind, and one that
-dies or hangs costs only itself. What a child tells comes through a pipe at once: what
-it has found is safe before the job is over, whoever ends it then. A job may lead to
-others, which are added while some run. What a job is, and what it tells, is the
-caller's.
+dies or hangs costs only itself. A child's messages come through a pipe at once: what it
+has found is safe before the job is over, however it ends. A job may lead to others,
+which are added while some run. What a job is, and what its messages are, is the
+caller's business.
 """
 
 from __future__ import annotations
@@ -106,13 +106,13 @@ class SideBySide(Generic[J]):
         return not (self._children or self._waiting)
 
     def told(self, until: float | None = None) -> Iterator[tuple[J, object]]:
-        """What children tell, each with its job, until all jobs are done.
+        """The children's messages, each with its job, until all jobs are done.
 
-        The last of each job is an ``Over``. A pause of some tenths of a second in
-        which nobody tells anything is no reason to wait on: ``until`` is looked at.
+        The last message of each job is an ``Over``. At pauses of some tenths of a
+        second without a message ``until`` is checked.
 
         Args:
-            until: by ``time.monotonic()``; then it ends, whoever is at work.
+            until: a ``time.monotonic()`` at which it ends, even if jobs still run.
         """
         while self._children or self._waiting:
             if until is not None and time.monotonic() >= until:
@@ -123,7 +123,7 @@ class SideBySide(Generic[J]):
             yield from self._ready(_WAITING_MS)
 
     def left(self) -> Iterator[tuple[J, object]]:
-        """What children have told by now and no one has heard; waits for none."""
+        """Messages of children that were not delivered yet; does not wait."""
         while self._children:
             before = len(self._children)
             heard = list(self._ready(0.0))

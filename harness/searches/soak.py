@@ -42,6 +42,7 @@ from crashmq.reports.records import (
     VerdictRecord,
 )
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
+from crashmq.scenarios.programs.twists import twisted
 from crashmq.scenarios.programs.workload import program_for
 
 RECHECKED_EVERY = 100
@@ -140,7 +141,8 @@ class SoakTask:
         scenario = SCENARIOS[self.scenario_of(number)]
         named = subject_named(self.subject)
         can = named.can if named else EVERYTHING
-        return program_for(scenario, self.seed, number, can)
+        program = program_for(scenario, self.seed, number, can)
+        return twisted(program, self.seed, number, can)
 
     def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
         """One record for each episode, by number; no episode raises out of here."""

@@ -211,10 +211,10 @@ def taken_from(buffer: bytearray) -> list[Any]:
 
 
 def child_that(be_it: Callable[[int, int], NoReturn]) -> tuple[int, int]:
-    """Fork a child, a process group of its own, that tells rows through a pipe.
+    """Fork a child, in a process group of its own, that sends rows through a pipe.
 
     Args:
-        be_it: what the child does, given the end of the pipe that it writes to and its
+        be_it: the child's body, given the end of the pipe that it writes to and its
             parent's process id.
 
     Returns:
@@ -288,7 +288,7 @@ def _be_the_child(
 
 
 def close_what_is_not_ours(writer: int) -> None:
-    """In a child: keep the streams and the pipe that it tells through.
+    """In a child: close all files but the standard streams and its pipe.
 
     Above all Spark's socket: held open here, it would outlive its worker.
     """

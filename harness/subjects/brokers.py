@@ -1,4 +1,4 @@
-"""Brokers: what a setup runs around its store, and who is told what that delivers."""
+"""Brokers: what a setup runs around its store, and who observes its deliveries."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Brokers:
     def put_of_client(
         self, topic: str, put: Callable[[], PutMessageResult]
     ) -> PutMessageResult:
-        """Do a client's put, of which the broker has to know the topic.
+        """Do a client's put; the broker creates or knows its topic.
 
         Raises:
             OSError: the disk failed.

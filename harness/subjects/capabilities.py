@@ -50,7 +50,7 @@ class StoresAsRocketMQ(Protocol):
     """Its files, records and reasons to refuse a put are RocketMQ's."""
 
     def layout(self) -> Literal["rocketmq"]:
-        """Whose layout its files have."""
+        """The layout of its files."""
 
 
 class TurnsServices(Protocol):
@@ -229,7 +229,7 @@ class TracksProgress(Protocol):
     def commit_offset(
         self, group: str, topic: str, queue_id: int, offset: int
     ) -> Observation:
-        """Let a consumer's offset store take note, and tell it: ``Committed``."""
+        """Let a consumer's offset store set its offset and send it: ``Committed``."""
 
     def query_offset(self, group: str, topic: str, queue_id: int) -> Observation:
         """The offset of a group on a queue: ``OffsetKept``."""
@@ -250,7 +250,7 @@ class TracksProgress(Protocol):
     def configure_group(
         self, group: str, retry_max_times: int, consume_timeout_minute: int
     ) -> Observation:
-        """Have a group configured so, be it known or not: ``Done``."""
+        """Set a group's configuration, new or known: ``Done``."""
 
     def clone_offset(self, group: str, target: str, topic: str) -> Observation:
         """Give a group the offsets of another one on a topic: ``Done``."""
@@ -290,7 +290,7 @@ class RunsConsumers(Protocol):
     def consume(
         self, client: str, nth: int, times: int, status: ConsumeStatus
     ) -> Observation:
-        """Let it work on messages that wait: ``Ran``, of so many."""
+        """Let it consume waiting messages: ``Ran``, with their number."""
 
 
 class HoldsPulls(Protocol):
@@ -350,7 +350,7 @@ class IsReplicated(Protocol):
     """It can be told how far its replicas have its log."""
 
     def confirm_log(self, behind: int) -> Observation:
-        """Tell that they have all but so many bytes: ``LogConfirmed``."""
+        """Confirm that replicas have all but this many bytes: ``LogConfirmed``."""
 
 
 PutOfBroker: TypeAlias = Callable[[MessageToPut, Callable[[], Observation]], None]
@@ -358,7 +358,7 @@ PutOfBroker: TypeAlias = Callable[[MessageToPut, Callable[[], Observation]], Non
 
 
 class DeliversDelayed(Protocol):
-    """It lets messages wait, and tells of each that it delivers."""
+    """It delays messages, and reports each that it delivers."""
 
     def tell_deliveries(self, put: PutOfBroker) -> None:
         """From now on let ``put`` do what the broker puts of its own."""
@@ -371,7 +371,7 @@ class DeliversDelayed(Protocol):
 
 
 class TellsPositions(Protocol):
-    """It says where its log stands."""
+    """It reports its log's positions."""
 
     def positions(self) -> Positions:
         """The log's offsets; each is -1 while the store is down."""

@@ -60,11 +60,11 @@ class ChildDied(RuntimeError):
 
 
 class ChildStore:
-    """The engine as a subject whose lives are processes.
+    """The engine as a subject whose runs are processes of their own.
 
     Args:
-        setup: of the store; its disk profile has no meaning here.
-        root: an empty directory that the store may fill.
+        setup: the store's configuration; its disk profile has no meaning here.
+        root: an empty directory for the store.
     """
 
     name = "child"
@@ -93,7 +93,7 @@ class ChildStore:
         return self._facts.is_up
 
     def now_ms(self) -> int:
-        """The simulated wall clock, which goes on when a child ends."""
+        """The simulated wall clock, which continues when a child ends."""
         return self._facts.now_ms
 
     def put(self, message: MessageToPut) -> Observation:

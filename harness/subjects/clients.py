@@ -109,7 +109,7 @@ _ENDED = Skipped("the client has ended meanwhile")
 
 
 class ListenerFailed(Exception):
-    """What a listener raises that is told to."""
+    """What a listener raises if the op asks for a failure."""
 
 
 class ClientEnded(BaseException):
@@ -458,7 +458,7 @@ class Clients:
         self._disks: dict[str, SimDisk] = {}
 
     def tell(self, event: Happening) -> None:
-        """Pass on what a consumer does, to whoever is told by then."""
+        """Pass an event of a consumer on to the present observer."""
         self.note(event)
 
     def disk_of(self, client: str) -> SimDisk:
@@ -474,7 +474,7 @@ class Clients:
         return {client: disk.snapshot() for client, disk in self._disks.items()}
 
     def find_disks(self, disks: Mapping[str, DiskSnapshot]) -> None:
-        """Have these disks, each of a client whose process was killed."""
+        """Adopt these disks, each of a client whose process was killed."""
         for client, snapshot in disks.items():
             disk = self._disks[client] = SimDisk.fork(snapshot)
             disk.crash(_ENDS_OF_CLIENTS["kill"])

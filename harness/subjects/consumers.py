@@ -79,7 +79,7 @@ class Consumers:
     def commit_offset(
         self, group: str, topic: str, queue_id: int, offset: int
     ) -> Observation:
-        """Let the consumer's offset store take note, and tell the broker."""
+        """Let the consumer's offset store set its offset and send it."""
         queue = MessageQueue(topic, BROKER_NAME, queue_id)
         store = self._store_of(group)
         if not self.broker.is_started:
@@ -146,7 +146,7 @@ class Consumers:
     def configure_group(
         self, group: str, retry_max_times: int, consume_timeout_minute: int
     ) -> Observation:
-        """Tell the broker how a group is configured."""
+        """Set a group's configuration at the broker."""
         if not self.broker.is_started:
             return _STOPPING
         admin = self.broker.admin_broker_processor
@@ -199,10 +199,10 @@ class Consumers:
         begins: Callable[[int], None],
         answer: Callable[[BrokerPulled], None],
     ) -> Observation:
-        """Let a consumer pull, and tell what its offset store knows.
+        """Let a consumer pull, with the offset that its offset store knows.
 
-        A consumer that is sent elsewhere forgets its offset of the queue, as one does
-        that gives its queue up.
+        A consumer that is sent elsewhere forgets its offset of the queue, like one that
+        gives its queue up.
         """
         queue = MessageQueue(pull.topic, BROKER_NAME, pull.queue_id)
         store = self._store_of(pull.group)

@@ -72,7 +72,7 @@ def place_found(disk: Placed, setup: Setup) -> None:
 
 
 def adds_crc(setup: Setup) -> bool:
-    """Whether records end with a CRC: as it is told to, or as all that it finds do."""
+    """Whether records end with a CRC: as configured, or as all records found do."""
     return setup.prop_crc or (bool(setup.begins_with) and _has_crcs(setup.begins_with))
 
 

@@ -1,8 +1,8 @@
-"""Named: a store of somebody else's, by the name of the function that makes one.
+"""Named: a user's store, by the name of the function that makes one.
 
 ``package.module:factory`` is what a command line, a case file and a soak's definition
 can hold. The factory takes the ``Setup`` of a program, or nothing, and returns a new
-store each time; what it can do is asked of the first.
+store each time; the first one is asked for its capabilities.
 """
 
 from __future__ import annotations

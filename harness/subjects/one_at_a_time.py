@@ -29,7 +29,7 @@ class OneAtATime:
 
 
 def just_turn(service: str, turn: Callable[[], int]) -> int:
-    """Run a round that nobody notes; returns its work."""
+    """Run a round that is not recorded; returns its work."""
     del service
     return turn()
 

@@ -302,7 +302,7 @@ class PythonStore:
     def commit_offset(
         self, group: str, topic: str, queue_id: int, offset: int
     ) -> Observation:
-        """Let a consumer's offset store take note, and tell the broker."""
+        """Let a consumer's offset store set its offset and send it."""
         if self._consumers is None:
             return _SKIPPED_NO_PROGRESS
         return self._consumers.commit_offset(group, topic, queue_id, offset)
@@ -339,7 +339,7 @@ class PythonStore:
     def configure_group(
         self, group: str, retry_max_times: int, consume_timeout_minute: int
     ) -> Observation:
-        """Tell the broker how a group is configured."""
+        """Set a group's configuration at the broker."""
         if self._consumers is None:
             return _SKIPPED_NO_PROGRESS
         told = retry_max_times, consume_timeout_minute
@@ -444,7 +444,7 @@ class PythonStore:
         return None if consumers is None else consumers.subscribers.filters()
 
     def confirm_log(self, behind: int) -> Observation:
-        """Tell how far replicas have the log."""
+        """Set how far replicas have the log."""
         if self._store is None:
             return _SKIPPED_DOWN
         if not self.setup.duplicates:

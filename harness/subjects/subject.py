@@ -133,11 +133,11 @@ class WholeSubject(
     capabilities.TellsWhatItHolds,
     Protocol,
 ):
-    """A subject that answers everything, be it that nothing is known."""
+    """A subject with every method; those it lacks answer that nothing is known."""
 
 
 class SnapshotSubject(WholeSubject, capabilities.TakesSnapshots, Protocol):
-    """A subject of which every crash can be tried."""
+    """A subject on which every crash can be tried, by copies of its disk."""
 
 
 PROTOCOLS: Final[Mapping[Capability, type]] = {
@@ -181,7 +181,7 @@ CORE_METHODS: Final = _members_of(Subject)
 
 
 class SubjectLacks(ValueError):
-    """A subject is asked for what it cannot do; the message says what, and by whom."""
+    """A subject lacks a capability; the message names it and the op that needs it."""
 
 
 def capabilities_of(subject: Subject) -> frozenset[Capability]:
@@ -232,7 +232,7 @@ def why_skipped(subject: Subject, op: Op) -> str:
 
 
 def refuse_what_it_lacks(program: Program, subject: Subject) -> None:
-    """Refuse a program of which a subject cannot do every op.
+    """Refuse a program with an op that a subject cannot do.
 
     Raises:
         SubjectLacks: the first such op, and what it needs.

@@ -23,6 +23,7 @@ PRE_BLANK_SIZE = 0x7FFFFFFF
 _UNIT = struct.Struct(">qiq")
 _CHUNK_UNITS = 1024
 _SEARCHED_UNITS = 1 << 15
+_ZEROS = bytes(_SEARCHED_UNITS * UNIT_SIZE)
 assert _UNIT.size == UNIT_SIZE
 
 
@@ -89,7 +90,7 @@ class QueueImage(NamedTuple):
         return after.queue_offset == self.skips.get(number, number)
 
     def count(self, units: Sequence[Unit]) -> int:
-        """How many units these are, with those left out between."""
+        """The number of units, those included that a survey has left out in between."""
         if not self.skips:
             return len(units)
         between = (
@@ -286,7 +287,7 @@ def _written_units(
         if left_out:
             end = min(end, (left_out[0][0] - first) * UNIT_SIZE)
         part = bytes(file.data[position:end])
-        if part != bytes(len(part)):
+        if part != (_ZEROS if len(part) == len(_ZEROS) else bytes(len(part))):
             number = (file.base + position) // UNIT_SIZE
             for phy_offset, size, code in _UNIT.iter_unpack(part):
                 if phy_offset or size or code:

@@ -79,7 +79,7 @@ class Share(NamedTuple):
 
     @property
     def was_moved(self) -> bool:
-        """Whether a pull of it was told to begin elsewhere; it may be dropped."""
+        """Whether a pull of it was answered with another offset; may be dropped."""
         return self.begun == _NOWHERE
 
     def pulls(self, queue_offset: int) -> Share:
@@ -98,7 +98,7 @@ class Share(NamedTuple):
         )
 
     def begins_again(self, queue_offset: int) -> Share:
-        """The share once its pull was told to begin elsewhere; what waits may go on."""
+        """The share after its pull was sent elsewhere; waiting messages may stay."""
         pulled = self.waiting | self.newest - self.worked
         return self._replace(
             asked=queue_offset,
@@ -192,7 +192,7 @@ class Consumption(Forked):
         self.subscriptions.broker_began()
 
     def may_be_deleted(self, topic: str, queue_id: int) -> None:
-        """Record that queues may begin again at 0, which no consumer was told yet."""
+        """Record that queues may begin again at 0 unknown to their consumers."""
         for queue in {**self.shares, **self.leaving, **self.taken, **self.told}:
             if queue.topic != topic or queue_id not in (ALL_QUEUES, queue.queue_id):
                 continue
@@ -204,7 +204,7 @@ class Consumption(Forked):
                 self.taken[queue] = self.taken[queue]._replace(life=_NO_LIFE)
 
     def forget_failed(self) -> None:
-        """Record that nobody knows any more when what failed is tried again."""
+        """Record that it is now unknown when failed messages are tried again."""
         for queue, share in self.shares.items():
             self.shares[queue] = share._replace(failed=())
 
@@ -271,7 +271,7 @@ class Consumption(Forked):
         return self.local.get(key, offset if is_unknown else NO_OFFSET)
 
     def may_have_written(self, client: str) -> None:
-        """Record that a consumer may have written its file and not told so."""
+        """Record that a broadcasting consumer may have written its file unnoticed."""
         op = self.living.get(client)
         if op is None or not op.broadcasts:
             return
@@ -281,7 +281,7 @@ class Consumption(Forked):
         self.local[(reader, *_ANY_QUEUE)] = NO_OFFSET
 
     def was_reset(self, key: OffsetKey, offset: int) -> None:
-        """Record that a group's offset was set; what lies below is not owed."""
+        """Record that a group's offset was set; earlier messages need no consumer."""
         self.owed.since[key] = offset
         for queue, taken in self.taken.items():
             if self.key_of(queue) == key:
@@ -292,7 +292,7 @@ class Consumption(Forked):
                     shares[queue] = share._replace(begins_group=False)
 
     def tells(self, queue: OneQueue, offset: int) -> None:
-        """Record that a consumer tells how far it is."""
+        """Record that a consumer has committed an offset."""
         self.told[queue] = offset
         taken, share = self.taken.get(queue), self._share_of(queue)
         if taken is not None:
@@ -334,7 +334,7 @@ class Consumption(Forked):
     def passed_over(
         self, key: OffsetKey, model: ReferenceModel, end: int
     ) -> Iterator[Appended]:
-        """The messages below ``end`` that a group is owed, and has not worked off."""
+        """The messages below ``end`` that a group must consume and has not."""
         return self.owed.passed_over(key, model, end)
 
     def members(self, reader: str) -> dict[str, tuple[QueueKey, ...]]:
@@ -351,7 +351,7 @@ class Consumption(Forked):
         return [client for client, held in members.items() if key[1:] in held]
 
     def key_of(self, queue: OneQueue) -> OffsetKey:
-        """Whose progress on which queue: of a group, or of one that broadcasts."""
+        """The key of progress on a queue: a group's, or a broadcasting consumer's."""
         op = self.living.get(queue.client)
         reader = queue.group if op is None else self.reader(op)
         return reader, queue.topic, queue.queue_id
@@ -368,7 +368,7 @@ class Consumption(Forked):
 
     @staticmethod
     def reader(op: StartConsumer) -> str:
-        """Whose progress a consumer makes: its group's, or its own."""
+        """The owner of a consumer's progress: its group, or itself if it broadcasts."""
         return f"{op.group}@{op.client}" if op.broadcasts else op.group
 
 

@@ -41,17 +41,18 @@ class Waiting(NamedTuple):
 
 @dataclass(slots=True)
 class Debts(Forked):
-    """What waits for a sync between two steps of one life, and what readers were told.
+    """What waits for a sync between two steps of one run, and what readers were shown.
 
     Attributes:
-        failed: the services whose flush has failed, and a deletion that failed amid it.
-        may_be_amid: a deletion has failed; if puts stop then, it was during it.
+        failed: the services whose flush has failed, and a deletion that failed
+            half-way.
+        may_be_amid: a deletion has failed; if puts stop then, it failed half-way.
         unflushed: bytes of one log file that wait for their sync.
         uncommitted: bytes of the log that wait in a write buffer.
         undurable: records whose units may wait for their sync.
-        newest_ms: the latest time there was, be the clock set back since: the last
-            round that took everything may be of then.
-        seen: the bounds of queues that answers of this life have shown.
+        newest_ms: the latest time so far, even if the clock was set back since: the
+            last round that took everything may have run then.
+        seen: the bounds of queues that answers of this run have shown.
     """
 
     setup: Setup = field(compare=False)

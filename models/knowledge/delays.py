@@ -59,7 +59,7 @@ class Delays(Forked):
 
     @property
     def levels(self) -> list[int]:
-        """The levels of which anything is known, sorted."""
+        """The delay levels of which something is known, sorted."""
         return sorted({*self.loaded, *self.passed, *self.kept, *self.written})
 
     def deliver(self, level: int, offset: int, end: int) -> None:
@@ -68,9 +68,9 @@ class Delays(Forked):
         self.passed[level] = (*before, Passed(offset + 1, end))
 
     def skip(self, level: int, least: int) -> None:
-        """Record that a level goes on at its queue's first message.
+        """Record that a level continues at its queue's first message.
 
-        The ones before have expired, so there is nothing that could get lost.
+        The earlier ones have expired, so none of them can be lost.
         """
         if self.next_of(level) < least:
             self.passed[level] = (Passed(least, 0),)

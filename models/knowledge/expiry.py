@@ -130,7 +130,10 @@ class Expiry(Forked):
         return world.now_ms - self.setup.reserved_hours * HOUR_MS
 
     def may_go_until(self, op: Event, world: World, later_ms: int = 0) -> int | None:
-        """As ``old_ms``, of a round ``later_ms`` later; None: all messages may go."""
+        """The store time up to which messages may be deleted; None: all may.
+
+        As ``old_ms``, but for a cleaner round ``later_ms`` later.
+        """
         return None if self._may_force(op, world) else self.old_ms(world) + later_ms
 
     def _may_force(self, op: Event, world: World) -> bool:

@@ -37,7 +37,7 @@ class Filters(Forked):
             self.now[key] |= told
 
     def forget(self, key: FilterKey) -> None:
-        """Record that nobody knows what counts for a group on a topic."""
+        """Record that a group's subscription to a topic is now unknown."""
         self.now.pop(key, None)
 
     def asked_of_old(self, key: FilterKey) -> None:

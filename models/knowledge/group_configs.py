@@ -26,7 +26,7 @@ from crashmq.models.plain_state import Forked
 
 
 class GroupConfig(NamedTuple):
-    """What somebody who administers a broker says of a group."""
+    """The configuration of a group, as an administrator sets it."""
 
     retry_max_times: int
     consume_timeout_minute: int
@@ -98,7 +98,7 @@ class GroupConfigs(Forked):
             self.of[group] = frozenset({DEFAULT, config})
 
     def forget(self) -> None:
-        """Record that nobody knows any more what is written of groups."""
+        """Record that the written configuration of groups is now unknown."""
         self.of, self.others_are_default = {}, False
 
 

@@ -43,7 +43,7 @@ _NO_QUEUE: frozenset[QueueKey] = frozenset()
 
 
 class End(Enum):
-    """How the newest life of the store ended, if it has, as the abort file tells it."""
+    """How the newest run of the store ended, as the abort file shows it, if it has."""
 
     NEW = "there was none yet"
     ORDERLY = "everything is durable, and the abort file is gone"
@@ -125,7 +125,7 @@ class Knowledge:
         )
 
     def fork(self) -> Knowledge:
-        """What is known, for a history that goes on by itself."""
+        """A copy of what is known, for a history that continues on its own."""
         left, self.left_by_start = self.left_by_start, None
         other = fork_of_fields(self)
         self.left_by_start = other.left_by_start = left

@@ -69,17 +69,17 @@ class Locks(Forked):
         return lock.client == queue.client and at_ms - lock.least_ms <= LOCK_MS
 
     def is_lasting(self, queue: OneQueue, at_ms: int) -> bool:
-        """Whether a client was told before that a lock is its own, and not too long."""
+        """Whether a client's lock was confirmed before, and not too long ago."""
         told_ms = self.of_clients.get(queue)
         return told_ms is not None and 0 < at_ms - told_ms < LEASE_MS
 
     def granted(self, queue: OneQueue, lock: Lock) -> None:
-        """Record that a client was told that it has a lock."""
+        """Record that a broker confirmed a lock to a client."""
         self.of_broker[queue[1:]] = lock
         self.of_clients[queue] = lock.most_ms
 
     def refused(self, queue: OneQueue) -> None:
-        """Record that a client was told that it has not a lock."""
+        """Record that a broker refused a lock to a client."""
         self.of_clients.pop(queue, None)
 
     def returned(self, queue: OneQueue, *, is_sure: bool) -> None:

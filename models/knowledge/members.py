@@ -1,4 +1,4 @@
-"""What is known of the members of groups: whom a broker has heard of, and who left."""
+"""What is known of the members of groups: last heartbeats, and who has left."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class Members(Forked):
         self.expired.pop((group, client), None)
 
     def looked(self, at_ms: int, silent_ms: int) -> None:
-        """Record a look for those of whom nobody heard for ``silent_ms``."""
+        """Record a scan for clients without a heartbeat for ``silent_ms``."""
         for key, last_ms in self.last_ms.items():
             if at_ms - last_ms > silent_ms:
                 self.expired[key] = True
 
     def ended(self, client: str, *, is_told: bool) -> None:
-        """Record that a client no longer exists; whether anybody tells the broker."""
+        """Record that a client has ended; returns whether the broker is notified."""
         for group, its in [key for key in self.heard_ms if key[1] == client]:
             del self.heard_ms[group, its]
             if is_told:

@@ -1,7 +1,7 @@
-"""What groups of consumers are owed of their queues, and what of it they have done.
+"""What groups of consumers must consume, and what of it they have consumed.
 
-Messages go by their names (``names``), since a queue_offset is given again after the
-log has lost its tail.
+Messages are identified by name (``names``), since a queue_offset is given again after
+the log has lost its tail.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Owed(Forked):
             self.since[key] = begin
 
     def stands_by(self, key: OffsetKey, begin: int) -> None:
-        """Record that a consumer still tells where it began a group again.
+        """Record that a consumer commits where it had begun a group again.
 
         A group that a crash has left without an offset was begun again since, before
         that place: its queue did not have all its units yet.
@@ -76,7 +76,7 @@ class Owed(Forked):
     def passed_over(
         self, key: OffsetKey, model: ReferenceModel, end: int
     ) -> Iterator[Appended]:
-        """The messages below ``end`` that a group is owed, and has not worked off."""
+        """The messages below ``end`` that a group must consume and has not."""
         begin = self.since.get(key, end)
         done = self.done.get(key, _NO_MESSAGE)
         passing = [passed for its, passed in self.passing if its == key]

@@ -218,5 +218,5 @@ class Progress(Forked):
         self.is_persisted = bool(rows)
 
     def in_files(self) -> Iterable[OffsetKey]:
-        """Every queue of which a group may have an offset in the file."""
+        """Every queue for which a group may have an offset in the file."""
         return sorted(self.kept)

@@ -36,7 +36,7 @@ class DiskKind(Protocol):
 
     @property
     def tears(self) -> bool:
-        """Whether a write cut short leaves bytes that nobody wrote."""
+        """Whether a write cut short can leave bytes that were never written."""
 
     @property
     def sync_failure(self) -> str:
@@ -45,12 +45,12 @@ class DiskKind(Protocol):
 
 @dataclass(slots=True)
 class Promises(Forked):
-    """What of a store's floors its disk can keep.
+    """Which of a store's durability floors its disk can keep, after the faults so far.
 
     Attributes:
-        kind: of the disk.
-        has_lied: a sync has succeeded that made nothing durable.
-        errors_come_late: an error may come with a call that was told to succeed.
+        kind: the kind of disk.
+        has_lied: a sync has succeeded without making its data durable.
+        errors_come_late: a call may fail because of an earlier call that succeeded.
         hides_a_failed_sync: memory may hold pages that no later sync makes durable.
         reverts: a failed sync has taken back what only memory held, so that a kill
             spares no more than a power loss.
@@ -68,7 +68,7 @@ class Promises(Forked):
     def saw_fault(
         self, op: Event, spoilt: Sequence[Damaged] = ()
     ) -> tuple[Damaged, ...]:
-        """Note what a fault of ``op`` may have spoilt; what of it shows now."""
+        """Note what a fault of ``op`` may have damaged; returns what shows now."""
         self.spoilt = tuple(dict.fromkeys((*self.spoilt, *spoilt)))
         shown: tuple[Damaged, ...] = ()
         lies = self.has_lied or not self.kind.honours_sync

@@ -1,8 +1,9 @@
-"""What a read beside others may have met: bounds at its begin and at its end.
+"""What a read that overlaps other ops may have met: bounds at its begin and its end.
 
-A read is right if some point between its begin and its end explains it. What others do
-meanwhile moves a log and its queues one way only, but for deletions of topics: more is
-put and dispatched, and the first files go. So two moments bound all that lie between.
+A read is right if some moment between its begin and its end explains it. Other ops move
+a log and its queues in one direction only, except for deletions of topics: messages are
+added and dispatched, and the first files are deleted. So the bounds at begin and end
+bound every moment in between.
 """
 
 from __future__ import annotations
@@ -81,10 +82,10 @@ class QueueBetween:
 def bounds(
     queue: Sequence[Appended], built: int, begins: int, visible: int
 ) -> tuple[int, int]:
-    """The min_offset and max_offset of a queue of which so many messages are listed.
+    """The min_offset and max_offset of a queue with ``visible`` listed messages.
 
     Args:
-        queue: its messages, in its order, the expired ones too.
+        queue: its messages, in order, the expired ones too.
         built: where its units ended at the last start, or must end at least.
         begins: the phy_offset at which the log begins.
         visible: how many of ``queue`` have a unit.

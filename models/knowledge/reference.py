@@ -319,7 +319,7 @@ class ReferenceModel(Forked):
         }
 
     def forget_lost_numbers(self) -> None:
-        """Let empty queues go on from where their files end, if some were removed."""
+        """Let empty queues continue where their files end, if some were removed."""
         for key, end in self.ends_of_empty_queues().items():
             lost = end - self.built.get(key, 0)
             if lost > 0:
@@ -328,7 +328,7 @@ class ReferenceModel(Forked):
                 self.forgotten[key] = (*self.forgotten.get(key, ()), gone)
 
     def number_empty_queues(self, ends: dict[QueueKey, int]) -> None:
-        """Let empty queues go on from where their files end, even foreign ones.
+        """Let empty queues continue from where their files end, even foreign ones.
 
         Or from the end of the last file, ``ends``, where the others need not be read.
         """

@@ -18,7 +18,7 @@ from crashmq.models.program import Setup
 def covered(
     op: StartConsumer, members: Iterable[StartConsumer], setup: Setup
 ) -> list[QueueKey]:
-    """The queues that somebody of a group is to have; ``members`` are those that live.
+    """The queues of which a group's living ``members`` must have each one.
 
     Source: AllocateMessageQueueByConfig, AllocateMessageQueueByMachineRoom.
     """

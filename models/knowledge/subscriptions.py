@@ -100,7 +100,7 @@ class Subscriptions(Forked):
                 yield told
 
     def ended(self, client: str, *, is_gone: bool) -> None:
-        """Record that a consumer ended; ``is_gone``: nobody tells the broker."""
+        """Record that a consumer ended; ``is_gone``: the broker is not notified."""
         told = self.by_client.pop(client, None)
         if told is not None and client in self.changing:
             self.torn |= {told.group}
@@ -109,7 +109,7 @@ class Subscriptions(Forked):
             self.by_client[client] = told._replace(is_gone=True)
 
     def broker_began(self) -> None:
-        """Record a broker that knows nobody yet, but for what it has kept."""
+        """Record the start of a broker; it only knows the filters it persisted."""
         for client, told in [*self.by_client.items()]:
             if told.is_gone:
                 del self.by_client[client]
@@ -126,7 +126,10 @@ class Subscriptions(Forked):
         self.torn |= told
 
     def is_torn(self, group: str, *, filters: bool) -> bool:
-        """Whether a group is owed nothing; ``filters``: its broker takes SQL at all."""
+        """Whether a group's subscription is unknown: it need consume nothing.
+
+        ``filters``: its broker supports SQL92 expressions.
+        """
         if group in self.torn:
             return True
         return any(
@@ -136,7 +139,7 @@ class Subscriptions(Forked):
         )
 
     def asked_by(self, client: str, topic: str) -> Asked | None:
-        """What a client asks for of a topic now; None: unknown."""
+        """A client's present subscription to a topic; None: unknown."""
         if topic.startswith(RETRY_PREFIX):
             return EVERYTHING
         told = self.by_client.get(client)

@@ -22,7 +22,7 @@ from crashmq.models.plain_state import Forked
 
 
 class Origin(Enum):
-    """Whose directory a store has."""
+    """Which program left the directory that a store has."""
 
     OURS = "it was empty"
     FOUND = "another program wrote it, and no start has come to its end yet"
@@ -31,20 +31,20 @@ class Origin(Enum):
 
 @dataclass(slots=True)
 class Tampering(Forked):
-    """Between two steps of one store.
+    """What was changed from outside in one store's files, as known between two steps.
 
     Attributes:
-        degraded: what was ever changed of a log whose damaged records are skipped.
-        damaged: what of the store's files was changed since its last start.
-        undoable: damage of these that a copy could be put back for.
-        foreign: files that are not the store's, and what is in them.
-        abort_taken: somebody took the abort file from a life that had not ended in
-            order, so that what that life left unsynced no start can know of.
-        bit_maps_may_rot: something beside the queues may have been changed, and
-            nothing proves a bit map.
-        origin: whose directory it is.
-        log_has_hidden_rot: a record has rotted where no checksum covers it, so nothing
-            can be judged any more.
+        degraded: all changes ever made to a log whose damaged records are skipped.
+        damaged: changes to the store's files since its last start.
+        undoable: those of them that can be undone by restoring a copy.
+        foreign: files that do not belong to the store, with their contents.
+        abort_taken: the abort file was removed while a run had not ended in an
+            orderly way, so no start can know what that run left unsynced.
+        bit_maps_may_rot: consumequeue_ext may have been changed, and nothing proves
+            a bit map.
+        origin: which program left the directory.
+        log_has_hidden_rot: a record has rotted where no checksum covers it, so
+            nothing can be judged any more.
     """
 
     degraded: Spoilt

@@ -70,7 +70,7 @@ EndedDeletions: TypeAlias = list[tuple[QueueKey, int]]
 
 
 def walk(at: At) -> Iterator[Moment]:
-    """Lead what is known through a step; stop at each moment."""
+    """Update what is known by each event of a step; yields moments for the judge."""
     step, known = at.step, at.known
     if step.raised or step.starts:
         yield OpOver(*at)

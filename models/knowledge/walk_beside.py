@@ -1,7 +1,7 @@
-"""The walk through reads that others acted beside: what each of them may have met.
+"""The walk through reads that overlap other ops: what each of them may have met.
 
-It goes life by life, once all that was put in a life is known, and before a start or a
-crash changes what is known; so an answer is judged whatever else the step did.
+It goes run by run of the store, once all puts of a run are known, and before a start or
+a crash changes what is known; so an answer is judged whatever else the step did.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ _CLEANER = "clean_commit_log"
 def walk_beside(
     at: At, spans: Sequence[ReadSpan], rivals: Sequence[MessageToPut]
 ) -> Iterator[Moment]:
-    """Walk the reads of one life that others acted beside.
+    """Walk the reads of one run of the store that overlapped other ops.
 
-    ``rivals`` are the puts of that life which got no answer.
+    ``rivals`` are the puts of that run which got no answer.
     """
     known = at.known
     if known.is_degraded:
@@ -77,7 +77,7 @@ def walk_beside(
 
 
 def bounded_alone(at: At, pull: PullFiltered, pulled: Pulled) -> FilteredPullBounded:
-    """A pull of a group that nothing happened beside: its begin is its end."""
+    """A filtered pull that ran alone: the bounds at its begin are those at its end."""
     now = at.now
     span = ReadSpan(pull, FilteredPull(pulled, "", "TAG"), 0, 0, now, now)
     key, rivals = (pull.topic, pull.queue_id), at.known.model.in_flight
@@ -266,7 +266,7 @@ def _query_beside(
 
 
 def seen_again(at: At, pull: PullMessage, pulled: Pulled) -> Iterator[Moment]:
-    """Walk a pull that nothing happened beside, with what earlier answers showed."""
+    """Walk a pull that ran alone, with what earlier answers showed."""
     key, seen = (pull.topic, pull.queue_id), at.known.debts.seen
     if at.known.doubts(key):
         seen.forget(key)
@@ -277,9 +277,9 @@ def seen_again(at: At, pull: PullMessage, pulled: Pulled) -> Iterator[Moment]:
 
 
 def seen_before(at: At, spans: Sequence[ReadSpan]) -> Iterator[Moment]:
-    """Walk the pulls beside others, each with what earlier answers showed of its queue.
+    """Walk overlapping pulls, each with what earlier answers showed of its queue.
 
-    Earlier are those that came before it began, be it to another caller.
+    An answer is earlier if it came before the pull began, even to another caller.
     """
     step, known = at.step, at.known
     shown: dict[QueueKey, list[tuple[int, int, int]]] = {}
@@ -305,7 +305,7 @@ def seen_before(at: At, spans: Sequence[ReadSpan]) -> Iterator[Moment]:
 
 
 def forget_seen(step: Step, known: Knowledge) -> None:
-    """Forget bounds that answers have shown and that need not hold any more."""
+    """Forget bounds that answers have shown and that need not hold from now on."""
     if step.crash is not None or step.starts or step.is_stopping:
         known.debts.seen.bounds.clear()
         return

@@ -1,4 +1,4 @@
-"""The walk through what consumers do: what they are given, pull, work off and tell."""
+"""The walk through what consumers do: assignments, pulls, consumption, commits."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
 
 
 def is_owed_nothing(known: Knowledge, group: str) -> bool:
-    """Whether nobody knows by what a group is filtered."""
+    """Whether a group's filter is unknown."""
     filters = known.setup.filters
     return known.consumption.subscriptions.is_torn(group, filters=filters)
 

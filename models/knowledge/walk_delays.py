@@ -232,9 +232,9 @@ def bounds(known: Knowledge, level: int) -> tuple[int, int]:
 def undelivered(
     known: Knowledge, before: Mapping[int, int] | None = None
 ) -> list[Appended]:
-    """The delayed messages in the log of which no delivered record lies there.
+    """The delayed messages without a delivered copy in the log.
 
-    Of each level only those in front of the offset that ``before`` says; None: all.
+    Of each level only those below the offset in ``before``; None: all.
     """
     model = known.model
     delivered = {

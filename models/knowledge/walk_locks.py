@@ -11,7 +11,7 @@ from crashmq.models.knowledge.moments_of_consumers import LockAnswered
 
 
 def saw_locks(at: At, answer: LocksAnswered, at_ms: int) -> Iterator[Moment]:
-    """Record whose locks are whose; stop at each that was asked for."""
+    """Record the answers to lock requests; yield a moment for each."""
     locks = at.known.consumption.locks
     asked = [
         *((queue, True) for queue in answer.granted),

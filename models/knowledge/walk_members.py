@@ -1,4 +1,4 @@
-"""The walk through what members tell of themselves, and are told of each other."""
+"""The walk through heartbeats, and through lists of members that a broker answers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _has_another_turn(at: At, client: str) -> bool:
 
 
 def walk_members(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
-    """Record who is there; stop where somebody is told."""
+    """Record heartbeats and ends; yield a moment where a broker lists members."""
     members = at.known.progress.members
     match event:
         case HeartbeatTaken(client, group):

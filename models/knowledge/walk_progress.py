@@ -1,7 +1,7 @@
-"""The walk through what consumers committed, and what of it is kept.
+"""The walk through what consumers committed, and what of it is persisted.
 
-It goes by the events of a step, in their order. Where others acted during the step, a
-commit may have come before or after another one, and a persist may have written either.
+It goes through the events of a step, in order. Where other ops overlapped, a commit may
+have come before or after another one, and a persist may have written either.
 """
 
 from __future__ import annotations
@@ -250,10 +250,10 @@ def _has_room(at: At) -> bool:
 
 
 def bound_by_deletions(at: At) -> None:
-    """Record that no offset of what a step has deleted lies past its new end.
+    """Record that no offset of what a step has deleted is past its new end.
 
-    Once the puts of the step are known. Of what was committed beside a deletion only
-    what came after it is left, and that was bound by the queue as it is then.
+    Called once the puts of the step are known. Of commits that overlapped a deletion
+    only those after it are left, and these were bounded by the queue as it is then.
     """
     progress, model = at.known.progress, at.known.model
     for op, seen in at.step.deletions:

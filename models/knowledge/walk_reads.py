@@ -43,9 +43,9 @@ from crashmq.models.ops import (
 def walk_reads_of(
     at: At, life: Life, rivals: Sequence[MessageToPut]
 ) -> Iterator[Moment]:
-    """Walk the reads of one life that others acted beside.
+    """Walk the reads of one run of the store that overlapped other ops.
 
-    ``rivals`` are the puts of that life which got no answer.
+    ``rivals`` are the puts of that run which got no answer.
     """
     if life.reads:
         yield from walk_beside(at, life.reads, rivals)

@@ -23,7 +23,7 @@ _NEVER = TableSeen()
 
 
 def walk_tables(at: At) -> Iterator[TableTurned]:
-    """Stop at each table of which the file is another one than before the step."""
+    """Yield a moment for each table whose file has changed in the step."""
     step, tables = at.step, at.known.progress.tables
     tables.was_set_back |= step.sets_back
     tables.changes_most += len(step.entries)

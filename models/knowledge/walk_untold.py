@@ -1,8 +1,8 @@
-"""The walk of a store whose files and positions do not tell what it holds.
+"""The walk of a store whose files and positions do not show what it holds.
 
-What it holds is known from its answers alone: what was acknowledged is there, in the
-order of its queue, until something happens after which nobody can say. Then the queue
-is in doubt, or all are, and what hangs on that is not asked any more.
+Only its answers show that: what was acknowledged is there, in the order of its queue,
+until something happens that makes it uncertain. Then the queue is in doubt, or all are,
+and laws about their content are no longer asked.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ Walk: TypeAlias = Callable[[At], Iterator[Moment]]
 
 
 def walk_for(capabilities: frozenset[Capability]) -> Walk:
-    """How the knowledge of a store is led through a step whose subject can do so much.
+    """The walk for a subject with these capabilities.
 
-    ``walk`` wherever its files and positions tell what it holds.
+    ``walk`` if its files and positions show what it holds.
     """
     return walk if tells_all(capabilities) else walk_untold
 

@@ -13,7 +13,7 @@ from crashmq.models.ops import Consume
 
 
 def saw_work(at: At) -> Iterator[NothingToDo]:
-    """Record who was asked to work; stop where one found nothing more to do."""
+    """Record which consumers were asked to consume; yield those that found nothing."""
     step, known = at.step, at.known.consumption
     asked_ms = at.known.progress.asked_ms
     asked = [one for one in step.acts if isinstance(one, Consume)]

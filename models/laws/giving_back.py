@@ -151,6 +151,8 @@ def tried_again_in_its_time(
 ) -> Iterator[Violation]:
     """``failed`` is the last failed attempt of the same consumer.
 
+    A wait ends where the clock was set back behind its beginning.
+
     Source: ConsumeMessageConcurrentlyService#processConsumeResult, its msgBackFailed;
     ConsumeMessageOrderlyService#checkReconsumeTimes.
     """
@@ -161,6 +163,6 @@ def tried_again_in_its_time(
         seen = f"it has reconsumeTimes {given.tries}"
         yield Violation(where, seen, f"{failed.tries + 1}")
     waited = at_ms - failed.at_ms
-    if not is_orderly and waited < TRIED_AGAIN_MS:
+    if not is_orderly and 0 <= waited < TRIED_AGAIN_MS:
         seen = f"it is given again after {waited} ms"
         yield Violation(where, seen, f"{TRIED_AGAIN_MS} ms at least")

@@ -102,8 +102,8 @@ def a_reset_holds(
 
 @law(
     "OFS-4",
-    "a start finds each group at an offset that it had at or after the begin of the "
-    "last persist, or at its queue's end if that is lower",
+    "a start finds each group at an offset that it had during or after the last "
+    "persist, or at its queue's end if that is lower",
     catalogue="I12 I1",
 )
 def start_finds_what_was_kept(

@@ -1,7 +1,13 @@
-"""Failing calls: the beginning of a program, an op that meets a fault, what follows.
+"""Failing calls: work for a store, an op that meets a fault, what follows.
 
 Which call of the op fails is the caller's choice: it makes each of them fail in turn.
 Drawn at random, a failure between two particular reads is hardly ever met.
+
+Two kinds of programs lead to the op. One is the beginning of a program of the scenario.
+In the other every service is given work, and the op is one of those that have some.
+Most bugs of this kind are in what an error path leaves in memory, and none of them
+shows at the failure itself. So the op is repeated, what counts as durable by then is
+told, and the power goes.
 
 Source: the I/O error tests of "How SQLite Is Tested", section 3.2.
 """
@@ -10,14 +16,39 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from crashmq.models.ops import DiskFault, During, Op, Restart, Shutdown
+from crashmq.models.ops import (
+    DiskFault,
+    During,
+    Op,
+    Restart,
+    RunService,
+    ServiceName,
+    Shutdown,
+)
 from crashmq.models.program import Program
 from crashmq.scenarios.catalogue.scenario import Scenario
 from crashmq.scenarios.programs.chance import SeededChance
+from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.drawn_ops import fault_by
+from crashmq.scenarios.programs.overlapping import (
+    keepers_of,
+    makers_of,
+    telling,
+    work_for_all,
+)
+from crashmq.scenarios.programs.space import often
 from crashmq.scenarios.programs.workload import phrase_for, program_for
 
 LENGTHS = (4, 6, 8, 12, 16, 24)
+SERVED = 4
+"""Of so many stores with work all but one have served it up to the op in question."""
+
+IN_ORDER: tuple[ServiceName, ...] = (
+    *("commit", "flush_commit_log", "reput", "flush_consume_queue", "flush_index"),
+    "checkpoint",
+)
+"""Each makes durable, or tells, what those before it have done; others come last."""
+
 _READING = DiskFault("read", "EIO")
 _CHANGING = (
     DiskFault("write", "EIO"),
@@ -29,14 +60,19 @@ _CHANGING = (
 # A start reads more than all else.
 OF_STARTS: tuple[DiskFault, ...] = (*_CHANGING, *(_READING,) * 5)
 OF_OTHERS: tuple[DiskFault, ...] = (*_CHANGING, *_CHANGING, _READING)
+OF_WORK: tuple[DiskFault, ...] = often(
+    (DiskFault("write", "EIO"), 3),
+    (DiskFault("sync", "EIO"), 4),
+    (DiskFault("create", "ENOSPC"), 1),
+    (DiskFault("remove", "EIO"), 1),
+)
+"""What a service meets: it writes and syncs, and seldom anything else."""
 
 
 def failing_for(scenario: Scenario, run: int, number: int) -> tuple[Program, int]:
-    """The beginning of a program, an op whose first call fails, and what follows.
+    """What leads to an op, the op with its first call failing, and what follows.
 
-    Half of those ops are starts, after a stop or a kill; else it is what the program
-    does there. The call fails once, or all of its kind do from then on. Then the op may
-    be repeated, and a crash may come: what a failure left behind shows after one.
+    The call fails once, or all of its kind do from then on.
 
     Args:
         scenario: whose programs they are.
@@ -48,23 +84,58 @@ def failing_for(scenario: Scenario, run: int, number: int) -> tuple[Program, int
     """
     chance = SeededChance(run, number)
     program = program_for(scenario, run, number)
-    space, setup = scenario.space, program.setup
+    draft = Draft(scenario.space, program.setup, chance)
+    if chance.coin():
+        failing, faults = _of_a_beginning(draft, program)
+    else:
+        failing, faults = _of_work(draft)
+    met = fault_by(chance, faults)
+    failing_at = len(draft.ops)
+    draft.add(During(failing, 1, replace(met, lasts=chance.coin())))
+    _follow(draft, failing)
+    return Program(program.setup, tuple(draft.ops)), failing_at
+
+
+def _of_a_beginning(draft: Draft, program: Program) -> tuple[Op, tuple[DiskFault, ...]]:
+    """After some ops a start, from a stop or a kill, or what the program does there."""
+    chance = draft.chance
     ops = list(program.ops[: chance.pick(LENGTHS)])
     failing = _plain(ops.pop())
-    fails_a_start = chance.coin()
-    if fails_a_start:
-        failing = Restart()
-        ops += [Shutdown()] * chance.coin()
-    met = fault_by(chance, OF_STARTS if fails_a_start else OF_OTHERS)
-    fault = replace(met, lasts=chance.coin())
-    again = [failing] * chance.coin()
-    crash = (
-        phrase_for(space, setup, "crash", chance.word()) if space.crash_kinds else ()
-    )
-    then = crash if chance.coin() else ()
-    failing_at = len(ops)
-    ops += (During(failing, 1, fault), *again, *then)
-    return Program(setup, tuple(ops)), failing_at
+    draft.ops += ops
+    if not chance.coin():
+        return failing, OF_OTHERS
+    draft.ops += [Shutdown()] * chance.coin()
+    return Restart(), OF_STARTS
+
+
+def _of_work(draft: Draft) -> tuple[Op, tuple[DiskFault, ...]]:
+    """Work for all, and one who does some of it, or a stop."""
+    chance = draft.chance
+    work_for_all(draft)
+    kinds = (*draft.space.services, *keepers_of(draft.setup), *makers_of(draft.setup))
+    services = (*dict.fromkeys(kinds),)
+    which = chance.below(len(services) + 2)
+    if which >= len(services):
+        return (Shutdown() if which > len(services) else draft.drawn.put()), OF_WORK
+    if not chance.one_in(SERVED):
+        _serve_up_to(draft, services[which])
+    return RunService(services[which]), OF_WORK
+
+
+def _serve_up_to(draft: Draft, service: ServiceName) -> None:
+    """Let those have done their work whose results it takes up."""
+    before = IN_ORDER[: IN_ORDER.index(service)] if service in IN_ORDER else IN_ORDER
+    draft.add(*[RunService(one, 9) for one in before if one in draft.space.services])
+
+
+def _follow(draft: Draft, failing: Op) -> None:
+    """The op again, what is durable by then, a crash; each of them, or not."""
+    chance, space = draft.chance, draft.space
+    draft.add(*[failing] * chance.coin())
+    if chance.coin() and not isinstance(failing, Shutdown):
+        draft.add(*telling(draft))
+    elif space.crash_kinds and chance.coin():
+        draft.add(*phrase_for(space, draft.setup, "crash", chance.word()))
 
 
 def _plain(op: Op) -> Op:

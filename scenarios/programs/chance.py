@@ -37,7 +37,7 @@ class Chance(ABC):
 
     @abstractmethod
     def below(self, bound: int) -> int:
-        """Any of [0, bound), each as likely."""
+        """A random number in [0, bound), uniformly."""
 
     @abstractmethod
     def number(self, of: Numbers) -> int:

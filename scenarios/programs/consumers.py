@@ -118,7 +118,7 @@ JOINS = 3
 
 
 def consume(draft: Draft) -> None:
-    """Something that consumers do, or that happens to one."""
+    """Add ops of a consumer: it joins, works, pulls, rebalances, or ends."""
     chance, add = draft.chance, draft.add
     joined = tuple(draft.joined)
     doing = chance.pick(DOINGS)

@@ -73,10 +73,15 @@ def each_once(space: Space) -> Space:
 
 def in_view(space: Space, setup: Setup) -> Setup:
     """The store, reading everything at each start if unread data may be wrong."""
-    spoils = any(fault.call in ("lose", "misdirect") for fault in space.faults)
-    if space.damage_targets or spoils:
-        return replace(setup, start_window=_PLAIN.start_window)
-    return setup
+    if setup.start_window == _PLAIN.start_window or not _may_spoil(space):
+        return setup
+    return replace(setup, start_window=_PLAIN.start_window)
+
+
+def _may_spoil(space: Space) -> bool:
+    return bool(space.damage_targets) or any(
+        fault.call in ("lose", "misdirect") for fault in space.faults
+    )
 
 
 def mixed_setup(one: Setup, other: Setup) -> Setup:

@@ -85,18 +85,18 @@ def keepers_of(setup: Setup) -> tuple[ServiceName, ...]:
 def overlap(draft: Draft) -> None:
     """Add ops: prepare work, stop one op amid others, then show what is durable."""
     chance = draft.chance
-    _work_for_all(draft)
+    work_for_all(draft)
     is_keeper = not chance.one_in(KEEPER_FIRST)
     stopped = _keeper(draft) if is_keeper else _maker(draft)
     if isinstance(stopped, Shutdown) and chance.coin():
         draft.add(*_serving())
     others = _others(draft)
     ends = any(isinstance(op, Shutdown) for op in (stopped, *others))
-    told = (Restart(),) if ends else _telling(draft)
+    told = (Restart(),) if ends else telling(draft)
     draft.add(_stopped_once(draft, (stopped, *others)), *told)
 
 
-def _work_for_all(draft: Draft) -> None:
+def work_for_all(draft: Draft) -> None:
     """Messages that are flushed, dispatched, or only put, each of a later time."""
     chance, drawn = draft.chance, draft.drawn
     if draft.setup.cleans and not chance.one_in(AGED):
@@ -189,7 +189,7 @@ def _stopped_once(draft: Draft, ops: tuple[Op, ...]) -> Op:
     return During(together, chance.integer(1, FAILING_ACTIONS), fault)
 
 
-def _telling(draft: Draft) -> tuple[Op, ...]:
+def telling(draft: Draft) -> tuple[Op, ...]:
     """Something that says what is durable now, or shows what is not."""
     said = (
         *(RunService("checkpoint"), _all_of("flush_commit_log")),

@@ -557,7 +557,7 @@ STRANGERS: tuple[Directory, ...] = (
     Directory(
         a_link_to_a_file_that_is_gone,
         says="DAMAGED: 33 messages unreadable, 127 whole",
-        cause="a log file is missing",
+        cause="a log file is too short or too long",
         does="refuses",
     ),
     Directory(links_in_a_circle),
@@ -983,7 +983,7 @@ STRANGERS: tuple[Directory, ...] = (
         a_link_to_a_file_that_is_gone,
         KILLED,
         says="DAMAGED: 33 messages unreadable, 127 whole",
-        cause="a log file is missing",
+        cause="a log file is too short or too long",
         does="refuses",
     ),
     Directory(

@@ -73,15 +73,13 @@ class _Calls:
     def _path(self, where: Any, dir_fd: int | None = None) -> str | None:
         """The path below ``home`` of a path or handle; None elsewhere."""
         if isinstance(where, int):
-            where = os.readlink(f"/proc/self/fd/{where}")
+            where = Path(f"/proc/self/fd/{where}").readlink()
         elif dir_fd is not None:
-            where = Path(os.readlink(f"/proc/self/fd/{dir_fd}")) / where
-        path = Path(os.path.abspath(where))
-        return (
-            path.relative_to(self._home).as_posix()
-            if path.is_relative_to(self._home) and path != self._home
-            else ("" if path == self._home else None)
-        )
+            where = Path(f"/proc/self/fd/{dir_fd}").readlink() / where
+        path = Path.cwd() / where
+        if not path.is_relative_to(self._home):
+            return None
+        return path.relative_to(self._home).as_posix().removeprefix(".")
 
     def _tell(self, verb: Verb, path: str | None, **told: Any) -> None:
         if path is not None:
@@ -119,7 +117,7 @@ class _Calls:
     def fsync(self, handle: int) -> None:
         self._real["fsync"](handle)
         path = self._path(handle)
-        is_folder = os.path.isdir(f"/proc/self/fd/{handle}")
+        is_folder = Path(f"/proc/self/fd/{handle}").is_dir()
         self._tell("sync_dir" if is_folder else "sync", path)
 
     def open(self, path: Any, flags: int, *args: Any, **options: Any) -> int:

@@ -6,6 +6,7 @@ from crashmq.harness.episodes.episode import run_program
 from crashmq.models.ops import (
     AdvanceClock,
     DeleteManually,
+    PullMessage,
     PutMessage,
     RunService,
     SearchOffset,
@@ -33,3 +34,14 @@ def test_times_beyond_a_queue_that_begins_late_are_searched_for() -> None:
     times = [op.at_ms for op in of_queue if op.boundary == "UPPER"]
     assert min(times) == 19
     assert max(op.at_ms for op in of_queue) == max(times) + 1
+
+
+def test_a_queue_is_pulled_by_few_at_a_time_and_by_its_newest_tag() -> None:
+    ops = [PutMessage("T0", 0, 16, tags="TagA")] * 3
+    ops += [PutMessage("T0", 0, 16, tags="TagB")]
+
+    trace = run_program(Program(Setup(), tuple(ops))).trace
+
+    pulls = [s.op for s in trace if isinstance(s.op, PullMessage)]
+    assert PullMessage("T0", 0, 0, 1, "TagB") in pulls
+    assert any(op.max_msg_nums == 2 and op.tags == "*" for op in pulls)

@@ -6,6 +6,7 @@ is unchanged then, or can be put back, and a second run comes to its end.
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -169,10 +170,8 @@ def test_an_undo_without_power_is_finished_by_the_next(
             now = find_files(places(root)).files
             is_old = contents(root, OUR_FOLDERS) == before
             assert is_old or not [*differences(served, now)], what
-        try:
-            undo(root)
-        except CannotRepair:
-            pass  # all of it had come back
+        with contextlib.suppress(CannotRepair):
+            undo(root)  # else all of it had come back
         assert contents(root, OUR_FOLDERS) == before, what
         in_place(root, crashed)
         assert not [*differences(served, find_files(places(root)).files)], what

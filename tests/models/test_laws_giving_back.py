@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from crashmq.models.files.record import SCHEDULE_TOPIC
-from crashmq.models.history import OneQueue
+from crashmq.models.history import Consumed, OneQueue
+from crashmq.models.knowledge.consumption import Failed
 from crashmq.models.laws.giving_back import (
     GivenBack,
     given_back_as_of_its_topic,
     given_back_for_its_tries,
     given_back_where_somebody_looks,
+    tried_again_in_its_time,
 )
 from crashmq.models.messages import MessageToPut, message_for
 from crashmq.models.ops import PutMessage
@@ -83,3 +85,16 @@ def test_what_may_have_been_swept_may_wait_the_first_level() -> None:
     assert not judge(perhaps_swept, [waiting(3)])
     assert not judge(perhaps_swept, [waiting(4)])
     assert judge(perhaps_swept, [waiting(5)])
+
+
+def test_what_could_not_be_given_back_comes_again_after_five_seconds() -> None:
+    given = Consumed(OneQueue("c0", "g", "T0", 1), 4, b"", "success", tries=1)
+    failed = Failed("key", at_ms=10_000, tries=0)
+
+    def broken(at_ms: int) -> int:
+        judge = tried_again_in_its_time.violations
+        return len(judge(given, failed, at_ms, is_orderly=False))
+
+    assert not broken(15_000)
+    assert broken(14_999)
+    assert not broken(9_999), "the clock was set back, so the wait is over"

@@ -16,9 +16,7 @@ from crashmq.engine.broker.filter.expression_message_filter import (
     ExpressionMessageFilter,
 )
 from crashmq.engine.broker.filter.filter_registrar import FilterRegistrar
-from crashmq.engine.broker.filter.persist_consumer_filter_service import (
-    PersistConsumerFilterService,
-)
+from crashmq.engine.broker.persist_services import PersistConsumerFilterService
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.runtime import Runtime
 from crashmq.engine.remoting.subscription_data import SubscriptionData

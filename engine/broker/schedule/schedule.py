@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from crashmq.engine.broker.persist_services import PersistDelayOffsetService
 from crashmq.engine.broker.schedule.delayed_message import DelayedMessages
+from crashmq.engine.broker.schedule.deliver_delayed_service import (
+    DeliverDelayedService,
+)
 from crashmq.engine.broker.schedule.schedule_message_service import (
     ScheduleMessageService,
-)
-from crashmq.engine.broker.schedule.schedule_services import (
-    DeliverDelayedService,
-    PersistDelayOffsetService,
 )
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.runtime import Runtime

@@ -26,20 +26,25 @@ HALF_AN_HOUR_AGO = -1
 
 @dataclass(frozen=True, slots=True)
 class PushConsumerConfig:
-    """One consumer of a group in a client.
+    """The configuration of one push consumer.
 
     Attributes:
         consume_timestamp: where ``CONSUME_FROM_TIMESTAMP`` begins, in milliseconds
-            since the epoch, or ``HALF_AN_HOUR_AGO``, seen from the start.
-        subscriptions: topic, expression and its type, of each.
-        pull_threshold_for_queue: messages; ``_size`` ones are in MiB, and those for a
-            topic, unless ``OFF``, are divided by the number of queues.
-        consume_concurrently_max_span: from the first to the last waiting queue_offset.
-        pull_interval: milliseconds between an answer with messages and the next pull.
-        consume_timeout: minutes until a message is given up that a listener has.
-        max_reconsume_times: ``BY_DEFAULT``: 16 concurrently, without end orderly.
+            since the epoch, or ``HALF_AN_HOUR_AGO``, before the start.
+        subscriptions: topic, expression and expression type of each subscription.
+        pull_threshold_for_queue: in messages; ``_size`` thresholds are in MiB, and
+            those for a topic, unless ``OFF``, are divided by its number of queues.
+        consume_concurrently_max_span: from the first to the last waiting
+            queue_offset.
+        pull_interval: milliseconds between an answer with messages and the next
+            pull.
+        consume_timeout: minutes that a listener may take before the message is sent
+            back.
+        max_reconsume_times: ``BY_DEFAULT``: 16 for concurrent consumers, unlimited
+            for orderly ones.
         post_subscription_when_pull: each pull carries the expression itself.
-        await_terminate_millis_when_shutdown: how long listeners are waited for.
+        await_terminate_millis_when_shutdown: how long a shutdown waits for
+            listeners.
     """
 
     client_id: str

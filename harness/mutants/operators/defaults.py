@@ -1,7 +1,7 @@
-"""Defaults that no run uses: fields that whoever makes their class always gives.
+"""Defaults that no run uses: fields that are always given when their class is made.
 
-A changed default of such a field changes nothing that a search can see. A test of the
-engine's own defaults against RocketMQ's is what would notice.
+A changed default of such a field changes nothing that a search can see. Only a test
+that compares the engine's own defaults with RocketMQ's would notice.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ NOTHING = {
 
 
 def domain(text: Text) -> Iterator[Change]:
-    """Each change that an operator of ours makes in a place."""
+    """Each change that one of our own operators makes at a place in the code."""
     for operator in OPERATORS.values():
         for node in ast.walk(text.tree):
             yield from operator(text, node)

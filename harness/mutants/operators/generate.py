@@ -49,10 +49,7 @@ class Made:
 
     def is_meant_by(self, name: str) -> bool:
         """Whether a name is its id, its operator, its place or a part around it."""
-        module = self.place.module.removeprefix("crashmq.").removeprefix("engine.")
-        path = f"{module}.{self.place.function}."
-        short = name.removeprefix("crashmq.").removeprefix("engine.")
-        return name in (self.id, self.operator) or path.startswith(f"{short}.")
+        return name in (self.id, self.operator) or self.place.is_part_of(name)
 
     @property
     def after(self) -> str:
@@ -122,6 +119,11 @@ def named(only: Sequence[str]) -> list[Made]:
     """
     if not only:
         return list(population())
+    parts = [{place for place in places() if place.is_part_of(name)} for name in only]
+    if all(parts):
+        meant = set().union(*parts)
+        return [made for place in places() if place in meant for made in made_of(place)]
+    # An operator, or the id of one mutant, may be anywhere.
     return [made for made in population() if any(map(made.is_meant_by, only))]
 
 

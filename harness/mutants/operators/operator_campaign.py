@@ -47,7 +47,7 @@ POOL_CHUNK = 1
 
 
 class CannotGoOn(ValueError):
-    """A directory holds a run that this one cannot go on with; the message says why."""
+    """A directory holds a run that this one cannot continue; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +86,13 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class OperatorCampaign:
-    """What was asked for: how many mutants, of which part, from which seed.
+    """The configuration of a campaign: how many mutants, which part, which seed.
 
     Attributes:
         out: the directory of the run.
-        size: of the sample.
-        seed: of the sample's order and of each search.
-        budget_s: processor time for each mutant.
+        size: the size of the sample.
+        seed: decides the sample's order and each search.
+        budget_s: processor time for each mutant, in seconds.
         only: names that a mutant's id, operator or place must have; () for all.
     """
 

@@ -107,9 +107,10 @@ def _take_kill(row: OperatorRecord, task: OperatorHunt, found: FoundBug) -> None
 
 
 def confirmed(mutant: Mutant, program: Program, scenario: str) -> tuple[str, str]:
-    """What a program gives on the clean engine, and which law it violates mutated.
+    """Run a found program again, on the clean engine and with the mutant planted.
 
-    ``passed`` where it violates none; ``timeout`` or ``died`` where it did not end.
+    Returns the two results: the law that was broken, else the outcome (``passed``), or
+    ``timeout`` or ``died`` if the run did not end.
     """
 
     def run(with_mutant: int) -> str:

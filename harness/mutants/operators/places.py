@@ -42,6 +42,14 @@ class Place:
     text: str
     line: int
 
+    def is_part_of(self, name: str) -> bool:
+        """Whether a name, with or without our packages, is its own or a part around."""
+        module, short = (
+            text.removeprefix("crashmq.").removeprefix("engine.")
+            for text in (self.module, name)
+        )
+        return f"{module}.{self.function}.".startswith(f"{short}.")
+
     @property
     def is_field(self) -> bool:
         """Whether it is a field of a class, with its default."""

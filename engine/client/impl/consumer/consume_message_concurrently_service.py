@@ -39,7 +39,7 @@ GIVEN_UP = probe("concurrently.given_up", "a broadcast message failed and is ski
 
 
 class ConsumeMessageConcurrentlyService:
-    """The consumption of one consumer."""
+    """Lets one consumer's listener consume in any order."""
 
     def __init__(
         self,

@@ -52,7 +52,7 @@ Lock = Callable[[MessageQueue, ProcessQueue], bool]
 
 
 class ConsumeMessageOrderlyService:
-    """The consumption of one consumer."""
+    """Lets one consumer's listener consume each queue in order."""
 
     def __init__(
         self,

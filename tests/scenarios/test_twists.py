@@ -1,0 +1,88 @@
+"""Twists: what a program gets that its scenario does not think of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from crashmq.harness.episodes.episode import run_program
+from crashmq.models.ops import (
+    EVERYTHING,
+    AdvanceClock,
+    Capability,
+    Op,
+    PutMessage,
+    Restart,
+    needs,
+)
+from crashmq.models.program import Program, Setup
+from crashmq.models.verdict import Outcome
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
+from crashmq.scenarios.programs.twists import TWISTED, twisted
+from crashmq.scenarios.programs.workload import program_for
+
+COUNT = 200
+PLAIN = [program_for(SCENARIOS["power_loss"], 5, number) for number in range(COUNT)]
+FOUND = [twisted(program, 5, number) for number, program in enumerate(PLAIN)]
+OTHERS = [
+    (plain, found) for plain, found in zip(PLAIN, FOUND, strict=True) if found != plain
+]
+
+
+def _is_within(ops: tuple[Op, ...], more: tuple[Op, ...]) -> bool:
+    left: Iterator[Op] = iter(more)
+    return all(op in left for op in ops)
+
+
+def test_one_program_of_so_many_is_twisted_and_always_the_same_way() -> None:
+    again = [twisted(program, 5, number) for number, program in enumerate(PLAIN)]
+
+    assert again == FOUND
+    assert COUNT / TWISTED / 2 < len(OTHERS) < COUNT / TWISTED * 2
+
+
+def test_a_twist_takes_nothing_away_and_leaves_the_store() -> None:
+    for plain, found in OTHERS:
+        assert found.setup == plain.setup
+        assert _is_within(plain.ops, found.ops)
+
+
+def test_some_clocks_are_set_back_right_before_a_start() -> None:
+    set_back = [
+        (at, found.ops)
+        for _, found in OTHERS
+        for at, op in enumerate(found.ops)
+        if isinstance(op, AdvanceClock) and op.ms < 0
+    ]
+
+    assert set_back
+    assert any(isinstance(ops[at + 1], Restart) for at, ops in set_back)
+    assert any(isinstance(ops[-1], PutMessage) for _, ops in set_back)
+
+
+def test_a_store_that_has_no_clock_is_given_no_time() -> None:
+    can = EVERYTHING - {Capability.HAS_CLOCK}
+    plain = [
+        Program(program.setup, tuple(op for op in program.ops if needs(op) <= can))
+        for program in PLAIN
+    ]
+
+    for number, program in enumerate(plain):
+        found = twisted(program, 5, number, can)
+        assert all(needs(op) <= can for op in found.ops)
+
+
+def test_what_begins_with_files_of_others_stays_what_it_is() -> None:
+    program = Program(Setup(begins_with="5.3.0-kinds"), PLAIN[0].ops)
+
+    assert all(twisted(program, 5, number) is program for number in range(COUNT))
+
+
+@pytest.mark.parametrize("name", ["retries", "disk_full", "clock_jumps"])
+def test_twisted_programs_pass_on_the_shipped_engine(name: str) -> None:
+    programs = [program_for(SCENARIOS[name], 7, number) for number in range(12)]
+
+    for number, program in enumerate(programs):
+        result = run_program(twisted(program, 7, number), name, keep_trace=False)
+        assert result.outcome is Outcome.PASSED, result.message
