@@ -38,5 +38,5 @@ def room_of_broker(broker: str) -> str:
 
 
 def room_of_client(client: str) -> str:
-    """The machine room of a client, one of two; nobody is in ``NO_ROOM``."""
+    """The machine room of a client, one of two; no client is in ``NO_ROOM``."""
     return f"room{1 + sum(client.encode()) % 2}"

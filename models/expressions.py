@@ -74,10 +74,10 @@ class _Part:
 def matches(
     expression: str, expression_type: str, tags: str, properties: Properties
 ) -> Outcome:
-    """Whether a message matches, or nobody can say.
+    """Whether a message matches an expression: yes, no, or the expression fails.
 
     Raises:
-        UnknownShape: this is not for me to say.
+        UnknownShape: the expression has a form that this module does not evaluate.
     """
     if expression_type == "TAG":
         wanted = [part.strip() for part in expression.split("||")]

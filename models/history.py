@@ -207,7 +207,7 @@ class BrokerPullHeld:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class BrokerPullAnswered:
-    """A pull is answered, be it that an earlier op has asked it.
+    """A broker answered a pull, perhaps one of an earlier op.
 
     ``kept`` is the offset of its group then, -1: none.
     """
@@ -584,7 +584,7 @@ class TimePassed:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class FileDamaged:
-    """Somebody changed a file of the store while it was down."""
+    """A file of the store was changed from outside while the store was down."""
 
     damaged: Damaged
 
@@ -592,7 +592,7 @@ class FileDamaged:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class FilePlanted:
-    """Somebody put a file of their own into the store's directories."""
+    """A foreign file was put into the store's directories."""
 
     planted: Planted
 

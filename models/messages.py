@@ -131,10 +131,7 @@ class MessageToPut:
 
     @property
     def destination(self) -> tuple[str, int]:
-        """The topic and queue_id of its readers, be it that it waits first.
-
-        One that waited may still say where, be it put elsewhere now.
-        """
+        """The topic and queue_id of its readers, even if it waits for a delay first."""
         if self.topic == SCHEDULE_TOPIC:
             return self.real_topic, self.real_queue_id
         return self.topic, self.queue_id

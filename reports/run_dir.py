@@ -173,7 +173,7 @@ def end_early(out: Place) -> None:
 
 
 def new_session(out: Place) -> Place:
-    """The file of the next session, which nobody else was given."""
+    """The file of the next session, with a number that no other session has."""
     for number in range(1, 10_000):
         path = out / SESSIONS_DIR / f"{number:04d}.json"
         if isinstance(path, Path):

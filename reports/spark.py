@@ -127,7 +127,7 @@ def _scratch_of(run_dir: Place) -> Path:
 
 
 def _python_of(conf: SparkConf) -> str:
-    """The Python of executors: on this machine ours, elsewhere what somebody named."""
+    """The Python of executors: ours on this machine, else the configured one."""
     chosen = conf.get("spark.master")
     assert chosen is not None
     if is_local(chosen):

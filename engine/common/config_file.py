@@ -156,7 +156,7 @@ class ConfigFile:
         PERSISTED.hit()
 
     def end(self) -> None:
-        """Wait for a persist in progress; whoever comes later changes nothing."""
+        """Wait for a persist in progress; later ones change nothing."""
         with self._lock:
             self._is_over = True
 

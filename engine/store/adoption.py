@@ -88,9 +88,9 @@ def _first_file_below(disk: Disk, folder: str) -> str:
 
 
 def ours(mark: DurableMark | None) -> range:
-    """Where records begin that nobody but this store can have written.
+    """Where the records begin that only this store can have written.
 
-    Behind its mark another program may have gone on.
+    Another program may have written behind its mark.
     """
     if mark is None:
         return NONE_OURS
@@ -183,7 +183,7 @@ def _may_be_deleted(
 
 
 def _is_kept_as_file(disk: Disk, topic: str) -> bool:
-    """Whether a file beside the queues has the topic's name: somebody packed it."""
+    """Whether a file beside the queues has the topic's name, as an archive has."""
     return any(
         (name == topic or name.startswith(f"{topic}."))
         and not disk.is_dir(f"consumequeue/{name}")

@@ -293,7 +293,7 @@ def _lost_by_rocketmq(
     beyond: Mapping[QueueKey, list[Record]],
     release: Release,
 ) -> dict[QueueKey, int]:
-    """How many whole messages of each queue nobody can pull after its start."""
+    """How many whole messages of each queue cannot be pulled after RocketMQ's start."""
     if ROCKSDB_PATH in image.files:
         return {}  # its queues are built again from the log
     cut = cut_by_rocketmq(image, release).phy_offset

@@ -118,7 +118,7 @@ class Interrupts:
         raise KeyboardInterrupt
 
     def _dropped(self, what: Any) -> None:
-        """An error nobody can see: an interrupt is kept, others are told as ever."""
+        """An ignored error: an interrupt is remembered, others reported as usual."""
         if what.exc_type is not KeyboardInterrupt:
             sys.__unraisablehook__(what)
 

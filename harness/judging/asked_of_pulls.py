@@ -55,7 +55,7 @@ def _ask_lp_2(at: PullsLeft) -> Breaches:
 
 
 def _is_settled(at: Moment, topic: str) -> bool:
-    """Whether it is known what a topic has, as nobody deletes it."""
+    """Whether it is known what a topic has, since no op deletes it."""
     deleted = [op.topic for op, _ in at.step.deletions]
     unsure = [key for key in at.known.model.may_be_deleted if key[0] == topic]
     return topic not in deleted and not unsure

@@ -43,7 +43,7 @@ from crashmq.models.ops import Capability
 
 
 def _log_end(at: Moment) -> int:
-    """Where the log ends, be it with a filler."""
+    """Where the log ends, a BLANK included."""
     stands = at.known.positions
     return at.known.model.end if stands is None else stands.max_phy_offset
 

@@ -101,7 +101,7 @@ def _ask_ix_1(at: QueryBeside) -> Breaches:
 
 
 def _appended_at(model: ReferenceModel, phy_offset: int) -> Appended | None:
-    """The message that was appended there, be it that it has expired since."""
+    """The message that was appended there, even if it has expired since."""
     messages = model.messages
     n = bisect_left(messages, phy_offset, key=_begin_of)
     is_begin = n < len(messages) and messages[n].phy_offset == phy_offset

@@ -307,10 +307,12 @@ def _keep(path: Path, backup: Path) -> None:
 
     A rename is two changes of two folders, and POSIX does not say which comes first.
     """
-    if (backup / path.name).exists():
-        (backup / path.name).unlink()
-    copy_file(path, backup / path.name)
-    sync_file(backup / path.name)
+    begun = backup / f"{path.name}.partial"
+    if begun.exists():
+        begun.unlink()
+    copy_file(path, begun)
+    sync_file(begun)
+    begun.rename(backup / path.name)
     sync_folder(backup)
     path.unlink()
     sync_folder(path.parent)

@@ -93,6 +93,6 @@ class Brokers:
 
 
 def _just_put(message: MessageToPut, put: Callable[[], Observation]) -> None:
-    """Do a put of the broker that nobody is told of."""
+    """Do a put of the broker without an observer."""
     del message
     put()

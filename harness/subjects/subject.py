@@ -340,7 +340,7 @@ class _Completed:
         return ()
 
     def tell_removals(self, note: Callable[[TakenAway], object]) -> None:
-        """Nothing will be told: nobody knows what is durable then."""
+        """Nothing will be reported: what is durable at a removal is unknown."""
         del note
 
     def positions(self) -> Positions:
@@ -361,7 +361,7 @@ class _Completed:
         """Nothing is delivered."""
 
     def tell_rounds(self, turned: capabilities.RoundOfHost) -> None:
-        """No round will be told: nobody runs any while activities wait."""
+        """No round will be reported: none runs while activities wait."""
         del turned
 
     def delays(self) -> None:

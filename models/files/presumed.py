@@ -199,7 +199,7 @@ def may_be_deleted(
 
 
 def _is_kept_as_file(topic: str, files: Mapping[str, Bytes]) -> bool:
-    """Whether a file beside the queues has the topic's name: somebody packed it."""
+    """Whether a file beside the queues has the topic's name, as an archive has."""
     start = f"consumequeue/{topic}"
     return any(
         path == start or (path.startswith(f"{start}.") and path.count("/") == 1)

@@ -278,7 +278,7 @@ def _ends(at: At, *, log_was_damaged: bool) -> Ends:
 
 
 def _is_unanswered(step: Step) -> bool:
-    """Whether nobody knows what a consumer has told the broker."""
+    """Whether it is unknown what a consumer has sent to the broker."""
     kinds = [type(entry.event) for entry in step.entries]
     return kinds.count(ProgressAsked) > kinds.count(ProgressAnswered)
 

@@ -61,7 +61,7 @@ def walk_removals(at: At) -> Iterator[Moment]:
 
 
 def _end_of_files(at: At) -> int:
-    """Where the newest file of the log ends, be it that it is empty."""
+    """Where the newest file of the log ends, even if it is empty."""
     if not at.known.setup.preallocate:
         return -1
     newest = max(

@@ -175,7 +175,7 @@ def _is_of_others(found: StoreImage) -> bool:
 
 
 def _lost_offsets(found: StoreImage, unreadable: Sequence[Damaged]) -> str:
-    """Why nobody knows how far consumers have come; "" if a start can."""
+    """Why consumer offsets are unknown; "" if a start can know them."""
     if any(place.path.startswith("config/") for place in unreadable):
         return "the consumers' offsets cannot be read"
     is_lost = found.offsets is None
@@ -183,7 +183,7 @@ def _lost_offsets(found: StoreImage, unreadable: Sequence[Damaged]) -> str:
 
 
 def _lost_delays(found: StoreImage, unreadable: Sequence[Damaged]) -> str:
-    """Why nobody knows how far delays are delivered; "" if a start can."""
+    """Why delay offsets are unknown; "" if a start can know them."""
     if any(place.path.startswith("config/") for place in unreadable):
         return "the offsets of the delay levels cannot be read"
     is_lost = found.delays is None or found.offsets is None
@@ -210,7 +210,7 @@ def _has_lost_its_mark(found: StoreImage, damages: Sequence[Damaged]) -> bool:
 
 
 def _has_short_file(found: StoreImage, setup: Setup) -> bool:
-    """Whether a log file is cut, be it during its filler."""
+    """Whether a log file is cut, even within its BLANK."""
     return any(len(file.data) < setup.log_file_size for file in found.commit_log.files)
 
 

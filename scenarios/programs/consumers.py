@@ -260,7 +260,7 @@ def stay(draft: Draft) -> None:
 
 
 def _fall_silent(draft: Draft, stays: str, silent: str) -> None:
-    """Nobody hears of a client for a while, and somebody looks for such."""
+    """Add ops: a client sends no heartbeat for a while, and the broker scans."""
     chance, add = draft.chance, draft.add
     if chance.coin():
         add(EndConsumer(silent, "vanish"))
@@ -387,7 +387,7 @@ def _hold(draft: Draft, client: str) -> None:
 
 
 def _lose_locks(draft: Draft, orderly: list[str]) -> None:
-    """Orderly consumers have messages when nobody renews their locks for a while."""
+    """Add ops: orderly consumers with messages do not renew their locks."""
     chance, add = draft.chance, draft.add
     queues = tuple(dict.fromkeys(draft.space.addresses))
     add(draft.drawn.stock(chance.pick(queues)), REPUT)
@@ -492,7 +492,7 @@ def _put_for(draft: Draft, consumer: StartConsumer) -> Op:
 
 
 def _is_there(draft: Draft, group: str) -> bool:
-    """Whether somebody of a group has joined, as far as is known."""
+    """Whether a client of a group has joined, as far as is known."""
     return any(one.group == group for one in draft.joined.values())
 
 
@@ -557,7 +557,7 @@ def _amid_a_fault(draft: Draft, op: Op) -> Op:
 
 
 def _work_amid(draft: Draft, members: list[StartConsumer]) -> None:
-    """Somebody works while messages are delivered."""
+    """Add ops: a consumer works while messages are delivered."""
     client = draft.chance.pick(members).client
     ops: tuple[Op, ...] = (DELIVER, REPUT, _consumed(draft, client))
     draft.add(draft.drawn.together(ops))

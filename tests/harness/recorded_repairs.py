@@ -65,8 +65,8 @@ class _Calls:
 
     def __init__(self, home: Path, note: Note) -> None:
         self._home, self._note = home, note
-        names = ("pwrite", "truncate", "rename", "replace", "mkdir", "rmdir")
-        names = (*names, "unlink", "remove", "fsync", "open")
+        names: tuple[str, ...] = ("pwrite", "truncate", "rename", "replace", "mkdir")
+        names = (*names, "rmdir", "unlink", "remove", "fsync", "open")
         self._real = {name: getattr(os, name) for name in names}
         self._io_open, self._mmap = io.open, mmap.mmap
 
@@ -76,7 +76,7 @@ class _Calls:
             where = Path(f"/proc/self/fd/{where}").readlink()
         elif dir_fd is not None:
             where = Path(f"/proc/self/fd/{dir_fd}").readlink() / where
-        path = Path.cwd() / where
+        path: Path = Path.cwd() / where
         if not path.is_relative_to(self._home):
             return None
         return path.relative_to(self._home).as_posix().removeprefix(".")

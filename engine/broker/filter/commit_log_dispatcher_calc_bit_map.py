@@ -32,7 +32,7 @@ class CommitLogDispatcherCalcBitMap:
         self._manager = manager
 
     def calc(self, request: DispatchRequest) -> bytes:
-        """The bit map of a message; empty if nobody filters its topic.
+        """The bit map of a message; empty if no group filters its topic.
 
         Source: CommitLogDispatcherCalcBitMap#dispatch.
         """

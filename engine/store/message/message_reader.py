@@ -61,7 +61,7 @@ class PullLimits(NamedTuple):
 
 
 class ListedMessage(NamedTuple):
-    """One unit of a queue; ``tags_code`` is None where nobody knows it any more."""
+    """One unit of a queue; ``tags_code`` is None if it is no longer known."""
 
     queue_offset: int
     phy_offset: int
