@@ -373,9 +373,11 @@ class StartUp:
         Raises:
             StoreForeign: a name is a number, and not as a store writes it.
         """
-        queues = self._consume_queues.misnamed()
-        misnamed = [*self._commit_log.mapped_files.misnamed, *queues]
-        if misnamed and not (self._was_marked or self._config.adopt):
+        if self._was_marked or self._config.adopt:
+            return
+        of_log = self._commit_log.mapped_files.misnamed()
+        misnamed = [*of_log, *self._consume_queues.misnamed()]
+        if misnamed:
             FOREIGN.hit()
             raise StoreForeign(
                 "the name is a number, but has not its 20 digits. Rename the file, "

@@ -512,10 +512,7 @@ class _Rows:
     ) -> None:
         numbers = self.numbers[start:end]
         self._begins[start] = True
-        if int(numbers[-1]) - int(numbers[0]) == end - start - 1:
-            first, last = int(numbers[0]), int(numbers[-1])
-        else:
-            first, last = int(numbers.min()), int(numbers.max())
+        first, last = int(numbers.min()), int(numbers.max())
         if last - first >= 4 * len(numbers) + 1024:
             self._differs[start:end] = True  # numbers that no queue has
             return

@@ -520,7 +520,9 @@ def test_a_log_file_whose_name_lacks_a_digit_is_refused(store: StoreBuilder) -> 
 
 def test_a_file_in_place_of_a_queue_is_refused(store: StoreBuilder) -> None:
     as_of_rocketmq(at_rest(store, 12))
-    store.remove(queue_file())
+    for path in store.disk.files():
+        if path.startswith("consumequeue/T0/0/"):
+            store.remove(path)
     store.disk.mount().remove_dir("consumequeue/T0/0")
     store.disk.unmount()
     store.disk.replace_file("consumequeue/T0/0", b"moved")

@@ -96,7 +96,8 @@ def test_the_store_that_was_meant_is_named(root: Path) -> None:
     for wrong, hint in (
         (root.parent, f"{root} has one: give that."),
         (root / "consumequeue", f"{root} has one: give that."),
-        (root / "consumequeue/orders", "Give the directory that `commitlog` and"),
+        (root / "consumequeue/orders", f"{root} has one: give that."),
+        (root.parent.parent, f"{root} has one: give that."),
     ):
         with pytest.raises(NotAStore, match=re.escape(hint)):
             fsck(wrong)

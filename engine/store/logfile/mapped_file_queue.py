@@ -122,7 +122,6 @@ class MappedFileQueue:
         self.path = path
         self.file_size = file_size
         self.files: list[MappedFile] = []
-        self.misnamed: list[str] = []
         self._make = make or self._make_plain
         self._buffered: list[MappedFile] = []
         self.flushed_where = 0
@@ -157,8 +156,6 @@ class MappedFileQueue:
             path = f"{self.path}/{name}"
             if not is_file_name(name) or self._disk.is_dir(path):
                 FOREIGN.hit()
-                if is_number(name) and not self._disk.is_dir(path):
-                    self.misnamed.append(path)
                 continue
             self._load_file(path, int(name))
         if self.first_gap() is not None:
@@ -179,6 +176,12 @@ class MappedFileQueue:
         file = MappedFile(self._disk, path, self.file_size, create=False)
         file.may_lose = self._is_derived
         self.files.append(file)
+
+    def misnamed(self) -> list[str]:
+        """Paths of files that RocketMQ would load, and ``load`` passes over."""
+        names = self._disk.list_dir(self.path) if self._disk.is_dir(self.path) else []
+        paths = [f"{self.path}/{name}" for name in names if is_number(name)]
+        return [path for path in paths if not self._disk.is_dir(path)]
 
     def lose_no_more(self) -> None:
         """From now on, bytes that were readable so far never read as zeros."""

@@ -162,7 +162,7 @@ class ConsumeQueueStore:
     def misnamed(self) -> list[str]:
         """Paths in queues' folders that are numbers, and no names of queue files."""
         queues = [queue for _, queue in sorted(self._queues.items())]
-        return [path for queue in queues for path in queue.mapped_files.misnamed]
+        return [path for queue in queues for path in queue.mapped_files.misnamed()]
 
     def count_losses(
         self, losses: Losses, to_come: UnitsToCome, scan: LogScan, *, crashed: bool
