@@ -28,7 +28,8 @@ from crashmq.harness.explore.limits import Limits
 from crashmq.harness.explore.schedules import explore_schedules, together_in
 from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import applied
-from crashmq.harness.mutants.search_slices import ROUND, run_slice
+from crashmq.harness.mutants.search_slices import run_slice
+from crashmq.harness.mutants.search_turns import ROUND
 from crashmq.harness.searches.supervised import Lost, supervised
 from crashmq.models.program import Program
 from crashmq.models.verdict import Outcome

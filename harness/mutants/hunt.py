@@ -28,16 +28,18 @@ from crashmq.harness.episodes.episode import run_program
 from crashmq.harness.mutants.aim import NO_AIM, Aim, aim_of
 from crashmq.harness.mutants.mutation import Mutant, applied
 from crashmq.harness.mutants.search_slices import (
+    FoundBug,
+    SliceRow,
+    run_episode,
+    run_slice,
+)
+from crashmq.harness.mutants.search_turns import (
     ROUND,
     SHARES,
     STOPPED,
-    FoundBug,
     SliceKind,
-    SliceRow,
     episodes_of,
     program_of,
-    run_episode,
-    run_slice,
 )
 from crashmq.harness.searches.aiming import aimed_as_far_as_it_came
 from crashmq.harness.searches.supervised import Lost, supervised

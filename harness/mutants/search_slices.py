@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Literal
 
 from hypothesis import seed as seeded
 from hypothesis import settings
@@ -24,58 +23,35 @@ from crashmq.harness.explore.explorer import Explorer
 from crashmq.harness.explore.failures import each_failure
 from crashmq.harness.explore.limits import Limits
 from crashmq.harness.explore.schedules import each_stop
-from crashmq.harness.mutants.aim import ANY_OF, NO_AIM, Aim, neighbour_by
+from crashmq.harness.mutants.aim import NO_AIM, Aim
 from crashmq.harness.mutants.policies import OURS, POLICIES, run_under
+from crashmq.harness.mutants.search_turns import (
+    STOPPED,
+    SliceKind,
+    episodes_of,
+    explored_program,
+    failing_program,
+    overlapping_program,
+    program_of,
+    scenario_of_slice,
+)
 from crashmq.harness.searches.aiming import perhaps_aimed
 from crashmq.harness.searches.machine import Recorder, StoreMachine, machine_for
 from crashmq.harness.searches.search_settings import search_settings
 from crashmq.models.laws.registry import LawUnknown, LawViolated
 from crashmq.models.program import Program
 from crashmq.models.verdict import Outcome
-from crashmq.scenarios.catalogue.failing import failing_for
-from crashmq.scenarios.catalogue.scenarios import SCENARIOS
-from crashmq.scenarios.programs.twists import twisted
-from crashmq.scenarios.programs.workload import phrase_for, program_for
 
-SliceKind = Literal["soak", "neighbours", "stops", "failures", "explore", "machine"]
-
-EPISODES = 10
-ROUND = 20  # slices from one of a hunt's rarer kinds to the next one
 EXAMPLES = 10
 EXPLORED_OPS = (4, 6, 8, 12, 16, 24)
 EXPLORED_CRASH_POINTS = 12
 EXPLORED_STARTS = 400
 SWEEP_POINTS = 60
-STOPPED = "overlaps"
 STOPS = 4  # sweeps of a slice
 FAILURES = 8
 LIMITS = Limits(exact_max=64, promising=32, draws=16, nested_max=4, nested_draws=1)
 """A slice tries a little of many histories, where the explorer's command tries all of
 one: bugs lie in few moments, and nobody knows in which."""
-
-SHARES = {
-    "broker_mixtures": 4,
-    "consumer_crash": 5,
-    "consumer_mixtures": 3,
-    "contention": 4,
-    "filters": 3,
-    "flush_modes": 3,
-    "interleaved_deletion": 3,
-    "interleavings": 3,
-    "bit_rot": 5,
-    "delayed": 3,
-    "latent_errors": 3,
-    "group_progress": 2,
-    "long_polling": 2,
-    "mixtures": 4,
-    "offset_files": 2,
-    "rebalance": 3,
-    "retries": 5,
-    "transient_pool": 3,
-}
-"""Turns of scenarios that have more than one: what they ask has more sides than an
-episode can show, who is preempted where, which bytes of which record rot, what meets
-what, what is due when, who outlives whom."""
 
 _SEEDS_APART = 1_000_003
 
@@ -123,22 +99,6 @@ def run_slice(
     return _SEARCHES[kind](seed, number, aim)
 
 
-def episodes_of(number: int) -> range:
-    """The episodes of a slice of programs."""
-    return range(number * EPISODES, (number + 1) * EPISODES)
-
-
-def program_of(
-    kind: SliceKind, seed: int, episode: int, aim: Aim = NO_AIM
-) -> tuple[str, Program]:
-    """The scenario and program of one episode of a hunt, before its damage is aimed."""
-    if kind == "neighbours":
-        return neighbour_by(aim, seed, episode)
-    name = scenario_of_turn(episode, aim)
-    program = program_for(SCENARIOS[name], seed, episode)
-    return name, twisted(program, seed, episode)
-
-
 def run_episode(
     kind: SliceKind, seed: int, episode: int, policy: str, aim: Aim = NO_AIM
 ) -> tuple[Program, EpisodeResult]:
@@ -147,32 +107,6 @@ def run_episode(
     program = perhaps_aimed(program, seed, episode)
     result, program = run_under(POLICIES[policy or OURS], program, scenario)
     return program, result
-
-
-def scenario_of_slice(number: int, aim: Aim = NO_AIM) -> str:
-    """The scenario of a slice of a rarer kind: each comes in turn."""
-    return scenario_of_turn(number // ROUND, aim)
-
-
-def scenario_of_turn(turn: int, aim: Aim = NO_AIM) -> str:
-    """The scenario of a turn; some have more turns than one.
-
-    With an aim one turn of ``ANY_OF`` is of any scenario, as without one.
-    """
-    turns = _scenarios_in_turn()
-    if not aim.scenarios:
-        return turns[turn % len(turns)]
-    if turn % ANY_OF == ANY_OF - 1:
-        return turns[turn // ANY_OF % len(turns)]
-    return aim.scenarios[turn % len(aim.scenarios)]
-
-
-@cache
-def _scenarios_in_turn() -> tuple[str, ...]:
-    """Each scenario once, then those with a larger share again."""
-    again = range(1, max(SHARES.values()))
-    more = [name for n in again for name, share in SHARES.items() if share > n]
-    return (*SCENARIOS, *more)
 
 
 def _programs(
@@ -221,8 +155,7 @@ def _machine_of(scenario: str) -> type[StoreMachine]:
 
 def _explore(seed: int, number: int, aim: Aim) -> SliceRow:
     """Crash the beginning of one program at a few of its crash points, in many ways."""
-    scenario = scenario_of_slice(number, aim)
-    program = program_for(SCENARIOS[scenario], seed, number * EPISODES)
+    scenario, program = explored_program(seed, number, aim)
     draw = mixed(seed * _SEEDS_APART + number)
     length = EXPLORED_OPS[draw % len(EXPLORED_OPS)]
     history = record(replace(program, ops=program.ops[:length]), scenario)
@@ -251,12 +184,9 @@ def _stops(seed: int, number: int, aim: Aim) -> SliceRow:  # noqa: ARG001  # of 
 
     Most bugs between two activities need one stop at one point, which is not known.
     """
-    space, setups = SCENARIOS[STOPPED].space, SCENARIOS[STOPPED].setups
     row = SliceRow()
     for one in range(number * STOPS, (number + 1) * STOPS):
-        draw = mixed(seed * _SEEDS_APART + one)
-        setup = setups[draw % len(setups)]
-        program = Program(setup, phrase_for(space, setup, "overlap", draw))
+        program = overlapping_program(mixed(seed * _SEEDS_APART + one))
         if _take(row, "stops", each_stop(program, STOPPED, SWEEP_POINTS)):
             break
     return row
@@ -266,8 +196,7 @@ def _failures(seed: int, number: int, aim: Aim) -> SliceRow:
     """Fail each call of one kind that one op makes, after a program's beginning."""
     row = SliceRow()
     for one in range(number * FAILURES, (number + 1) * FAILURES):
-        scenario = scenario_of_turn(one, aim)
-        program, failing = failing_for(SCENARIOS[scenario], seed, one)
+        scenario, program, failing = failing_program(seed, one, aim)
         runs = each_failure(program, scenario, failing, SWEEP_POINTS)
         if _take(row, "failures", runs):
             break

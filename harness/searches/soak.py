@@ -42,8 +42,7 @@ from crashmq.reports.records import (
     VerdictRecord,
 )
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
-from crashmq.scenarios.programs.twists import twisted
-from crashmq.scenarios.programs.workload import program_for
+from crashmq.scenarios.programs.twists import searched_program
 
 RECHECKED_EVERY = 100
 EPISODE_TIMEOUT_S = 60.0
@@ -141,8 +140,7 @@ class SoakTask:
         scenario = SCENARIOS[self.scenario_of(number)]
         named = subject_named(self.subject)
         can = named.can if named else EVERYTHING
-        program = program_for(scenario, self.seed, number, can)
-        return twisted(program, self.seed, number, can)
+        return searched_program(scenario, self.seed, number, can)
 
     def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
         """One record for each episode, by number; no episode raises out of here."""

@@ -29,8 +29,10 @@ from crashmq.models.ops import (
     parts,
 )
 from crashmq.models.program import Program
+from crashmq.scenarios.catalogue.scenario import Scenario
 from crashmq.scenarios.programs.chance import Chance, SeededChance
 from crashmq.scenarios.programs.draft import THOROUGH_MS
+from crashmq.scenarios.programs.workload import program_for
 
 TWISTED = 4
 """Of so many programs one is twisted."""
@@ -44,6 +46,19 @@ MOMENTS_MS = (1, 250, 499, 500, 501, 999, 1001)
 _APART = 2 << 32  # from the seeds that programs are drawn by, and aimed by
 
 Twist = Callable[[list[Op], Chance], list[Op]]
+
+
+def searched_program(
+    scenario: Scenario,
+    run: int,
+    number: int,
+    can: frozenset[Capability] = EVERYTHING,
+) -> Program:
+    """The program of a scenario as searches run it: one of so many has a twist.
+
+    The arguments are those of ``program_for``.
+    """
+    return twisted(program_for(scenario, run, number, can), run, number, can)
 
 
 def twisted(

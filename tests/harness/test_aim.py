@@ -21,8 +21,8 @@ from crashmq.harness.mutants.reach import (
     text_hash,
     written,
 )
-from crashmq.harness.mutants.search_slices import SHARES, scenario_of_turn
-from crashmq.harness.mutants.search_slices import program_of as program_of_hunt
+from crashmq.harness.mutants.search_turns import SHARES, scenario_of_turn
+from crashmq.harness.mutants.search_turns import program_of as program_of_hunt
 from crashmq.harness.mutants.traced import traced
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 

@@ -17,12 +17,10 @@ from crashmq.harness.mutants.hunt import DIED, HANG, Hunt, hunt, kind_of
 from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import Edit, Mutant, applied
 from crashmq.harness.mutants.policies import POLICIES
-from crashmq.harness.mutants.search_slices import (
-    FAILURES,
+from crashmq.harness.mutants.search_slices import FAILURES, SliceRow, run_slice
+from crashmq.harness.mutants.search_turns import (
     ROUND,
     SliceKind,
-    SliceRow,
-    run_slice,
     scenario_of_slice,
     scenario_of_turn,
 )

@@ -21,7 +21,7 @@ from crashmq.harness.mutants.policies import (
     whole_cache,
     write_list,
 )
-from crashmq.harness.mutants.search_slices import program_of
+from crashmq.harness.mutants.search_turns import program_of
 from crashmq.models.ops import Crash, During
 from crashmq.models.program import Program
 from crashmq.models.verdict import Outcome

@@ -17,7 +17,8 @@ from crashmq.harness.episodes.episode import run_program
 from crashmq.harness.mutants.hunt import DIED, HANG, Hunt, HuntResult, hunt
 from crashmq.harness.mutants.mutation import Mutant, applied
 from crashmq.harness.mutants.operators.subjects_of_laws import about
-from crashmq.harness.mutants.search_slices import FoundBug, SliceKind, program_of
+from crashmq.harness.mutants.search_slices import FoundBug
+from crashmq.harness.mutants.search_turns import SliceKind, program_of
 from crashmq.harness.searches.aiming import perhaps_aimed
 from crashmq.harness.searches.supervised import supervised
 from crashmq.models.program import Program, to_json

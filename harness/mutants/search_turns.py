@@ -1,0 +1,109 @@
+"""Search turns: which scenario, and which program of it, each turn of a hunt has.
+
+Every scenario has a turn, and some have several; a hunt that is aimed at the changed
+lines gives most turns to the scenarios that run them.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Literal
+
+from crashmq.harness.mutants.aim import ANY_OF, NO_AIM, Aim, neighbour_by
+from crashmq.models.program import Program
+from crashmq.scenarios.catalogue.failing import failing_for
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
+from crashmq.scenarios.programs.twists import searched_program
+from crashmq.scenarios.programs.workload import phrase_for, program_for
+
+SliceKind = Literal["soak", "neighbours", "stops", "failures", "explore", "machine"]
+
+EPISODES = 10
+ROUND = 20  # slices from one of a hunt's rarer kinds to the next one
+STOPPED = "overlaps"
+
+SHARES = {
+    "broker_mixtures": 4,
+    "consumer_crash": 5,
+    "consumer_mixtures": 3,
+    "contention": 4,
+    "filters": 3,
+    "flush_modes": 3,
+    "interleaved_deletion": 3,
+    "interleavings": 3,
+    "bit_rot": 5,
+    "delayed": 3,
+    "latent_errors": 3,
+    "group_progress": 2,
+    "long_polling": 2,
+    "mixtures": 4,
+    "offset_files": 2,
+    "rebalance": 3,
+    "retries": 5,
+    "transient_pool": 3,
+}
+"""Turns of scenarios that have more than one: what they ask has more sides than an
+episode can show, who is preempted where, which bytes of which record rot, what meets
+what, what is due when, who outlives whom."""
+
+
+def program_of(
+    kind: SliceKind, seed: int, episode: int, aim: Aim = NO_AIM
+) -> tuple[str, Program]:
+    """The scenario and program of one episode of a hunt, before its damage is aimed."""
+    if kind == "neighbours":
+        return neighbour_by(aim, seed, episode)
+    name = scenario_of_turn(episode, aim)
+    return name, searched_program(SCENARIOS[name], seed, episode)
+
+
+def episodes_of(number: int) -> range:
+    """The episodes of a slice of programs."""
+    return range(number * EPISODES, (number + 1) * EPISODES)
+
+
+def explored_program(seed: int, number: int, aim: Aim = NO_AIM) -> tuple[str, Program]:
+    """The scenario and program whose beginning a slice explores."""
+    name = scenario_of_slice(number, aim)
+    return name, program_for(SCENARIOS[name], seed, number * EPISODES)
+
+
+def overlapping_program(draw: int) -> Program:
+    """A short program in which two ops overlap, of the scenario ``STOPPED``."""
+    space, setups = SCENARIOS[STOPPED].space, SCENARIOS[STOPPED].setups
+    setup = setups[draw % len(setups)]
+    return Program(setup, phrase_for(space, setup, "overlap", draw))
+
+
+def failing_program(
+    seed: int, turn: int, aim: Aim = NO_AIM
+) -> tuple[str, Program, int]:
+    """The scenario, a program, and the number of its op whose calls are to fail."""
+    name = scenario_of_turn(turn, aim)
+    return name, *failing_for(SCENARIOS[name], seed, turn)
+
+
+def scenario_of_slice(number: int, aim: Aim = NO_AIM) -> str:
+    """The scenario of a slice of a rarer kind: each comes in turn."""
+    return scenario_of_turn(number // ROUND, aim)
+
+
+def scenario_of_turn(turn: int, aim: Aim = NO_AIM) -> str:
+    """The scenario of a turn; some have more turns than one.
+
+    With an aim one turn of ``ANY_OF`` is of any scenario, as without one.
+    """
+    turns = _scenarios_in_turn()
+    if not aim.scenarios:
+        return turns[turn % len(turns)]
+    if turn % ANY_OF == ANY_OF - 1:
+        return turns[turn // ANY_OF % len(turns)]
+    return aim.scenarios[turn % len(aim.scenarios)]
+
+
+@cache
+def _scenarios_in_turn() -> tuple[str, ...]:
+    """Each scenario once, then those with a larger share again."""
+    again = range(1, max(SHARES.values()))
+    more = [name for n in again for name, share in SHARES.items() if share > n]
+    return (*SCENARIOS, *more)
