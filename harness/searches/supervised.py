@@ -21,7 +21,6 @@ number it may grow ``GROWTH_FACTOR`` times as much, and then gets no more.
 from __future__ import annotations
 
 import ctypes
-import gc
 import os
 import pickle
 import resource
@@ -43,8 +42,6 @@ from crashmq.harness.guards.interrupts import held_back, left_to_parent
 T = TypeVar("T")
 
 WALL_FACTOR = 10.0
-COLLECTED_AT = 10_000
-"""So many new objects a child makes before it looks for cycles; else 700."""
 GROWTH_FACTOR = 4
 _LENGTH = struct.Struct("<I")
 _PR_SET_PDEATHSIG = 1
@@ -228,20 +225,9 @@ def child_that(be_it: Callable[[int, int], NoReturn]) -> tuple[int, int]:
         pid = _forked()
         if pid == 0:
             os.setpgid(0, 0)
-            _collect_seldom()
             be_it(writer, parent)
     os.close(writer)
     return pid, reader
-
-
-def _collect_seldom() -> None:
-    """Let a child's collector pass over what was there before, and look less often.
-
-    What is left of an episode is one large cycle, and there is nothing else to find:
-    a look at every 700 objects costs a twentieth of the time.
-    """
-    gc.freeze()
-    gc.set_threshold(COLLECTED_AT)
 
 
 def _forked() -> int:
