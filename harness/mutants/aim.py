@@ -25,6 +25,7 @@ from crashmq.harness.mutants.corpus import packaged as packaged_corpus
 from crashmq.harness.mutants.edits import Edit, MutantError, edited
 from crashmq.harness.mutants.mutation import Mutant
 from crashmq.harness.mutants.reach import (
+    FunctionCode,
     FunctionLines,
     Reach,
     Runs,
@@ -32,7 +33,6 @@ from crashmq.harness.mutants.reach import (
     functions_of,
     packaged,
     program_of,
-    text_hash,
 )
 from crashmq.models.program import Program
 
@@ -122,11 +122,12 @@ def _runs_of(reach: Reach, edit: Edit) -> list[Runs]:
 
 
 def _of_place(
-    reach: Reach, lines: FunctionLines, text: str, offsets: list[int]
+    reach: Reach, lines: FunctionLines, function: FunctionCode, changed: list[int]
 ) -> Runs | None:
     """Of the changed lines those that fewest run; else what calls the function."""
-    if lines.text_hash == text_hash(text):
-        runs = [one for at in offsets if (one := reach.of_line(lines, at))]
+    if lines.text_hash == function.text_hash:
+        numbers = [function.numbers[one] for one in changed if one in function.numbers]
+        runs = [one for at in numbers if (one := reach.of_line(lines, at))]
         if runs:
             return min(runs, key=lambda one: sum(one.counts.values()))
     return reach.of_calls(lines)
@@ -149,38 +150,38 @@ def _around(reach: Reach, edit: Edit) -> list[Runs]:
     return []
 
 
-def _places(reach: Reach, edit: Edit) -> Iterator[tuple[FunctionLines, str, list[int]]]:
+def _places(
+    reach: Reach, edit: Edit
+) -> Iterator[tuple[FunctionLines, FunctionCode, list[int]]]:
     """The functions whose lines an edit changes, or that name what it changes."""
     source = _source(edit.module)
     changed = _changed_lines(source, edited(source, edit, edit.module))
     functions = reach.functions[edit.module]
     is_inside = False
-    for name, first, text in functions_of(source):
-        inside = [
-            line - first
-            for line in changed
-            if first <= line < first + len(text.splitlines())
-        ]
-        if inside and name in functions:
+    for function in functions_of(source):
+        inside = [line for line in changed if line in function.span]
+        if inside and function.name in functions:
             is_inside = True
-            yield functions[name], text, inside
+            yield functions[function.name], function, inside
     if not is_inside and edit.function:
         yield from _naming(reach, edit.function.rpartition(".")[2])
 
 
-def _naming(reach: Reach, word: str) -> Iterator[tuple[FunctionLines, str, list[int]]]:
+def _naming(
+    reach: Reach, word: str
+) -> Iterator[tuple[FunctionLines, FunctionCode, list[int]]]:
     """The lines of the whole engine that name a constant or a field."""
     for module, functions in reach.functions.items():
-        for name, first, text, words in _words_of(module):
-            lines = [line - first for said, line in words if said == word]
-            if lines and name in functions:
-                yield functions[name], text, lines
+        for function, words in _words_of(module):
+            lines = [line for said, line in words if said == word]
+            if lines and function.name in functions:
+                yield functions[function.name], function, lines
 
 
 @cache
 def _words_of(
     module: str,
-) -> tuple[tuple[str, int, str, tuple[tuple[str, int], ...]], ...]:
+) -> tuple[tuple[FunctionCode, tuple[tuple[str, int], ...]], ...]:
     """The functions of a module with the names in them, and the lines of these."""
     source = _source(module)
     words = [
@@ -189,17 +190,8 @@ def _words_of(
         if isinstance(node, ast.Name | ast.Attribute)
     ]
     return tuple(
-        (
-            name,
-            first,
-            text,
-            tuple(
-                (word, line)
-                for word, line in words
-                if first <= line < first + len(text.splitlines())
-            ),
-        )
-        for name, first, text in functions_of(source)
+        (function, tuple([one for one in words if one[1] in function.span]))
+        for function in functions_of(source)
     )
 
 

@@ -4,8 +4,9 @@ A hunt that knows where a bug was planted tries first what runs that place
 (``harness.mutants.aim``). What runs it was counted on the clean engine and comes with
 the harness, ``reach.json``: for each line of each function how many of a scenario's
 episodes run it, a few episodes that do, and the programs of the corpus that do. Lines
-are numbered from their function's first one; of a function that was rewritten since,
-only its calls are known. Counting again: ``crashmq corpus --reach``.
+are numbered from their function's first one, without its docstring and comments, so
+that these may be reworded; of a function whose code was changed since, only its calls
+are known. Counting again: ``crashmq corpus --reach``.
 
 Source: coverage-guided fuzzing towards a place, as Bohme et al., Directed Greybox
 Fuzzing, CCS 2017.
@@ -22,7 +23,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from types import CodeType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from crashmq import engine
 from crashmq.harness.episodes.episode import run_program
@@ -70,8 +71,8 @@ class Runs:
 class FunctionLines:
     """The lines of one function: runs of lines that the same programs run.
 
-    ``starts`` has the first line of each run of lines, numbered from the function's
-    first one, ``kinds`` the number of its ``Runs``, -1 where nothing runs them.
+    ``starts`` has the first line of each run of lines, numbered as in
+    ``FunctionCode``, ``kinds`` the number of its ``Runs``, -1 where nothing runs them.
     """
 
     text_hash: str
@@ -88,9 +89,9 @@ class Reach:
     runs: list[Runs] = field(default_factory=list)
     functions: dict[str, dict[str, FunctionLines]] = field(default_factory=dict)
 
-    def of_line(self, function: FunctionLines, offset: int) -> Runs | None:
+    def of_line(self, function: FunctionLines, number: int) -> Runs | None:
         """What runs a line; None if nothing was seen to."""
-        at = bisect_right(function.starts, offset) - 1
+        at = bisect_right(function.starts, number) - 1
         kind = function.kinds[at] if at >= 0 else _NEVER
         return None if kind == _NEVER else self.runs[kind]
 
@@ -111,12 +112,46 @@ def text_hash(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
 
-def functions_of(source: str) -> Iterator[tuple[str, int, str]]:
-    """The functions of a module: name, first line, text with its margin."""
+class FunctionCode(NamedTuple):
+    """The code of a function: its lines but for docstring, comments and blank ones.
+
+    Attributes:
+        name: as edits name it.
+        span: all lines of the module that it takes.
+        text_hash: of its code.
+        numbers: the number in its code of each line of the module that is code.
+    """
+
+    name: str
+    span: range
+    text_hash: str
+    numbers: Mapping[int, int]
+
+
+def functions_of(source: str) -> Iterator[FunctionCode]:
+    """The functions of a module."""
     lines = source.splitlines(keepends=True)
     for name, node in _functions(ast.parse(source).body, ""):
         first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-        yield name, first, "".join(lines[first - 1 : node.end_lineno])
+        span = range(first, (node.end_lineno or first) + 1)
+        said = _docstring_of(node)
+        code = [
+            line for line in span if line not in said and not _is_blank(lines[line - 1])
+        ]
+        hashed = text_hash("".join([lines[line - 1] for line in code]))
+        yield FunctionCode(name, span, hashed, {n: at for at, n in enumerate(code)})
+
+
+def _docstring_of(node: ast.FunctionDef) -> range:
+    """The lines of a function's docstring; none where it is all that there is."""
+    if ast.get_docstring(node, clean=False) is None or len(node.body) == 1:
+        return range(0)
+    said = node.body[0]
+    return range(said.lineno, (said.end_lineno or said.lineno) + 1)
+
+
+def _is_blank(line: str) -> bool:
+    return not (text := line.strip()) or text.startswith("#")
 
 
 def _functions(
@@ -211,17 +246,18 @@ def _name_functions(reach: Reach, kinds: Mapping[tuple[str, int], int]) -> None:
         can_run = _lines_in(compile(source, str(path), "exec", dont_inherit=True))
         parts = path.relative_to(_ENGINE).with_suffix("").parts
         module = reach.functions.setdefault(".".join(("crashmq.engine", *parts)), {})
-        for name, first, text in functions_of(source):
+        for function in functions_of(source):
             starts: list[int] = []
             of_runs: list[int] = []
-            for offset in range(len(text.splitlines())):
-                line = first + offset
+            for line, number in function.numbers.items():
                 kind = kinds.get((str(path), line), _NEVER)
-                is_known = offset == 0 or line in can_run
+                is_known = number == 0 or line in can_run
                 if is_known and (not of_runs or of_runs[-1] != kind):
-                    starts.append(offset)
+                    starts.append(number)
                     of_runs.append(kind)
-            module[name] = FunctionLines(text_hash(text), tuple(starts), tuple(of_runs))
+            module[function.name] = FunctionLines(
+                function.text_hash, tuple(starts), tuple(of_runs)
+            )
 
 
 def _lines_in(code: CodeType) -> set[int]:

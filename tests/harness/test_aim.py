@@ -12,13 +12,11 @@ from crashmq.harness.mutants.aim import ANY_OF, NO_AIM, aim_of, in_turn
 from crashmq.harness.mutants.hunt import Hunt, hunt, kind_of
 from crashmq.harness.mutants.mutation import Edit, Mutant
 from crashmq.harness.mutants.reach import (
-    SEED,
     Reach,
     functions_of,
     packaged,
     program_of,
     read,
-    text_hash,
     written,
 )
 from crashmq.harness.mutants.search_turns import SHARES, scenario_of_turn
@@ -100,7 +98,11 @@ def test_of_a_function_that_was_rewritten_its_calls_are_known(
     reach = packaged()
     (edit,) = DELAYED.edits
     lines = reach.functions[edit.module][edit.function]
-    monkeypatch.setattr(aiming, "text_hash", lambda _: "another")
+    functions = [
+        one._replace(text_hash="another")
+        for one in functions_of(aiming._source(edit.module))
+    ]
+    monkeypatch.setattr(aiming, "functions_of", lambda _: functions)
 
     scenarios = {*aim_of(DELAYED, SHARES).scenarios}
 
@@ -143,24 +145,37 @@ def test_counts_are_read_as_they_were_written() -> None:
     assert read(written(reach)) == reach
 
 
-def test_functions_have_their_first_line_and_their_whole_text() -> None:
-    method = "    @p\n    def f(self):\n        return 1\n"
-    source = f"class A:\n{method}\n\ndef g():\n    pass\n"
+def test_lines_of_a_function_are_numbered_without_what_says_it_in_words() -> None:
+    source = "class A:\n    @p\n    def f(self):\n        return 1\n"
+    reworded = (
+        'class A:\n    @p\n    def f(self):\n        """Said\n\n        at length."""\n'
+        "\n        # why\n        return 1\n"
+    )
 
-    assert list(functions_of(source)) == [
-        ("A.f", 2, method),
-        ("g", 7, "def g():\n    pass\n"),
-    ]
-    assert text_hash("a") != text_hash("b")
-    assert SEED
+    (plain,), (same,) = functions_of(source), functions_of(reworded)
+
+    assert (plain.name, plain.span, plain.numbers) == (
+        "A.f",
+        range(2, 5),
+        {2: 0, 3: 1, 4: 2},
+    )
+    assert (same.span, same.numbers) == (range(2, 10), {2: 0, 3: 1, 9: 2})
+    assert same.text_hash == plain.text_hash
+
+
+def test_a_function_whose_code_was_changed_is_another() -> None:
+    (one,), (other,) = (functions_of(f"def g():\n    {s}\n") for s in ("pass", "1"))
+
+    assert one.text_hash != other.text_hash
 
 
 def test_most_of_the_engine_is_counted_as_it_is_today() -> None:
     """Count again where it is not: crashmq corpus --reach."""
     known = fresh = 0
     for module, functions in packaged().functions.items():
-        for name, _, text in functions_of(aiming._source(module)):
-            known += name in functions
-            fresh += name in functions and functions[name].text_hash == text_hash(text)
+        for code in functions_of(aiming._source(module)):
+            counted = functions.get(code.name)
+            known += counted is not None
+            fresh += counted is not None and counted.text_hash == code.text_hash
 
     assert fresh >= 0.8 * known
