@@ -42,17 +42,18 @@ class Planted(Mapping[str, Mutant]):
     """All of them, read when one is first asked for: most commands plant nothing."""
 
     @cached_property
-    def _known(self) -> dict[str, Mutant]:
+    def by_id(self) -> dict[str, Mutant]:
+        """Each by its id, in the order of their files; a test may add one."""
         return _planted()
 
     def __getitem__(self, name: str) -> Mutant:
-        return self._known[name]
+        return self.by_id[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._known)
+        return iter(self.by_id)
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self.by_id)
 
 
-MUTANTS: Mapping[str, Mutant] = Planted()
+MUTANTS = Planted()

@@ -23,7 +23,7 @@ from crashmq.models.files.deleted import NOTHING_DELETED, DeletedImage
 from crashmq.models.files.lazy import lazy
 from crashmq.models.files.left_out import NO_SKIPS, NOTHING, LeftOut, Skips
 from crashmq.models.files.oddity import is_odd, is_odd_to_rocketmq
-from crashmq.models.files.places import misnamed_base
+from crashmq.models.files.places import NAME_DIGITS, misnamed_base
 from crashmq.models.files.record import (
     MAGIC_BLANK,
     MULTI_QUEUE_OFFSET,
@@ -462,6 +462,19 @@ def common_size(bases: list[int], lengths: list[int]) -> int:
     if lengths.count(first) == len(lengths):
         return first
     return max(Counter(lengths).items(), key=lambda item: (item[1], item[0]))[0]
+
+
+def is_misnamed(path: str) -> bool:
+    """Whether RocketMQ takes a file for one of the log or of a queue by its number.
+
+    No store of ours gives such a name: it has another number of digits.
+    """
+    *folder, name = path.split("/")
+    is_read = folder == ["commitlog"] or (
+        folder[:1] == ["consumequeue"] and len(folder) == len(("", "topic", "queue"))
+    )
+    is_number = name.isascii() and name.isdecimal()
+    return is_read and is_number and len(name) != NAME_DIGITS
 
 
 def with_misnamed(

@@ -12,7 +12,7 @@ from itertools import pairwise
 from crashmq.models.appended import Appended, differs, differs_from_message
 from crashmq.models.files.checkpoint import Mark
 from crashmq.models.files.deleted import ALL_QUEUES, DELETED_PATH, DeletedImage
-from crashmq.models.files.log import LogImage
+from crashmq.models.files.log import LogImage, is_misnamed
 from crashmq.models.files.oddity import oddities
 from crashmq.models.files.queue import UNIT_SIZE
 from crashmq.models.files.record import MAGIC_V1, MAGIC_V2, Record
@@ -97,6 +97,10 @@ def start_over(
     if is_foreign and known.end is End.ORDERLY and is_sound:
         is_foreign = not _is_as_an_orderly_end_leaves(found, setup, damaged)
     misfit = _misfit(found, setup, {damage.path for damage in damaged})
+    if found.checkpoint.mark is None and not setup.adopt:
+        misnamed = [path for path in start.found if is_misnamed(path)]
+        is_foreign = is_foreign or bool(misnamed)
+        misfit = misfit or (f"{misnamed[0]} is named by a number" if misnamed else "")
     is_unmarked = is_foreign and found.checkpoint.mark is None
     if is_unmarked and _cuts_whole_records(at_full_size):
         misfit = misfit or "whole records lie behind an end that no mark tells"

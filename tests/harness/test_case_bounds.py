@@ -137,7 +137,7 @@ PLACES = [
     (planting("checkpoint/x"), "'checkpoint' is where the store puts a file"),
     (planting("checkpoint", "directory"), "'checkpoint' is where the store puts a fi"),
     (planting("abort/a/b"), "'abort' is where the store puts a file"),
-    (planting("deletedTopics"), "'deletedTopics' is a file that the store alone"),
+    (planting("deletedTopics"), "'deletedTopics' is a file that only the store"),
     (planting("deletedTopics.tmp/x"), "'deletedTopics.tmp' is where the store puts"),
     (planting(f"commitlog/{LATER}", "directory"), f"'commitlog/{LATER}' is where"),
     (planting(f"commitlog/{LATER}/x"), f"'commitlog/{LATER}' is where the store puts"),

@@ -46,7 +46,7 @@ def _small_and_elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     monkeypatch.chdir(tmp_path)
     for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setitem(MUTANTS, PLANTED.id, PLANTED)
+    monkeypatch.setitem(MUTANTS.by_id, PLANTED.id, PLANTED)
     monkeypatch.setitem(gate.PROFILES, "dev", GateProfile(2, 3, 300))
 
 

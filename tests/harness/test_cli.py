@@ -275,7 +275,7 @@ def test_the_doctor_says_how_to_get_rocketmq_to_run(
 @pytest.fixture
 def red_case(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A case that fails with the planted bug it names."""
-    monkeypatch.setitem(MUTANTS, PLANTED.id, PLANTED)
+    monkeypatch.setitem(MUTANTS.by_id, PLANTED.id, PLANTED)
     program = Program(Setup(), (*OPS, *PLANTED.trigger.ops, *OPS))
     with applied(PLANTED):
         result = run_program(program, "clean_restart")
@@ -333,7 +333,7 @@ def test_a_red_gate_tells_and_keeps_the_failure(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(MUTANTS, PLANTED.id, PLANTED)
+    monkeypatch.setitem(MUTANTS.by_id, PLANTED.id, PLANTED)
     monkeypatch.setitem(gate.PROFILES, "dev", GateProfile(3, 3, 300))
 
     result = crashmq("check", "clean_restart", "--mutant", "T01")

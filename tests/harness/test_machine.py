@@ -41,7 +41,7 @@ WRONG_OFFSET = Mutant(
 
 @pytest.fixture
 def planted(monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setitem(MUTANTS, WRONG_OFFSET.id, WRONG_OFFSET)
+    monkeypatch.setitem(MUTANTS.by_id, WRONG_OFFSET.id, WRONG_OFFSET)
     return WRONG_OFFSET.id
 
 
