@@ -179,7 +179,7 @@ COMMANDS = {
     "check": ("check", "reput_behind", "clean_restart"),
     "list": ("list", "laws"),
     "explore": ("explore", "power_loss", "--budget", "8", "--workers", "2"),
-    # Two that are rarely found in eight seconds: it is still searching when interrupted.
+    # Two that eight seconds rarely find: it still searches when it is interrupted.
     "mutants": ("mutants", "--only", "E64,X21", "--budget", "8", "--workers", "2"),
 }
 
