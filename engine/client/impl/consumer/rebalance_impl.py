@@ -283,6 +283,7 @@ class RebalanceImpl:
         except BrokerFailed:
             return False
         if queue not in locked:
+            process_queue.lease.refuse()  # RocketMQ keeps it, and pulls on
             return False
         process_queue.lease.grant(now_ms)
         return True
