@@ -158,7 +158,7 @@ def test_a_directory_whose_name_could_not_be_synced_is_made_again() -> None:
     disk = SimDisk(PROFILES["posix_min"])
     mount = disk.mount()
     disk.fail(DiskFault("sync", "EIO"))
-    with pytest.raises(OSError, match="told to fail"):
+    with pytest.raises(OSError, match="made to fail"):
         make_dirs(mount, "log")
 
     make_dirs(mount, "log")

@@ -6,6 +6,7 @@ import pytest
 from store_builder import StoreBuilder, log_file, queue_file
 
 from crashmq.engine.store.dispatch import DispatchRequest
+from crashmq.engine.store.errors import StoreForeign
 from crashmq.engine.store.message.message import (
     TRANSACTION_PREPARED,
     TRANSACTION_ROLLBACK,
@@ -36,7 +37,7 @@ def test_a_record_erased_in_a_start_that_failed_does_not_come_back(
     store.damage(log_file(), lost.phy_offset, bytes(lost.size))
     loaded = store.loaded()
     store.fail_at(3, "sync")
-    with pytest.raises(OSError, match="told to fail"):
+    with pytest.raises(OSError, match="made to fail"):
         loaded.start()
     store.disk.heal()
     store.kill()
@@ -82,9 +83,19 @@ def test_a_topic_that_is_no_directory_name_is_refused(
 def test_a_short_number_for_a_name_is_no_log_file(store: StoreBuilder) -> None:
     store.put().reput().stop()
     store.disk.replace_file("commitlog/0", b"")
-    store.remove("checkpoint")
 
     assert store.restart().live.commit_log.max_offset == 100
+
+
+def test_without_a_mark_a_short_number_for_a_name_is_refused(
+    store: StoreBuilder,
+) -> None:
+    store.put().reput().stop()
+    store.disk.replace_file("commitlog/0", b"")
+    store.remove("checkpoint")
+
+    with pytest.raises(StoreForeign, match="not its 20 digits"):
+        store.restart()
 
 
 def test_a_short_number_for_a_name_is_no_queue_file(store: StoreBuilder) -> None:
@@ -113,7 +124,7 @@ def test_a_pre_blank_that_failed_once_moves_the_min_too() -> None:
     queue = ConsumeQueue(disk.mount(), "T", 0, 200)
     record = DispatchRequest(True, 100, "T", 0, 1000, 0, 5, 7, 0)
     disk.fail(DiskFault("write", "EIO"))
-    with pytest.raises(OSError, match="told to fail"):
+    with pytest.raises(OSError, match="made to fail"):
         queue.put_message_position_info(record)
 
     queue.put_message_position_info(record)
@@ -125,7 +136,7 @@ def test_a_queue_whose_sync_failed_keeps_the_end_from_being_orderly(
     store: StoreBuilder,
 ) -> None:
     store.put().reput().flush().fail("sync")
-    with pytest.raises(OSError, match="told to fail"):
+    with pytest.raises(OSError, match="made to fail"):
         store.flush_queues()
     store.disk.heal()
 

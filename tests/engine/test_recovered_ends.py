@@ -164,7 +164,7 @@ def test_who_stops_tells_nobody_any_more(store: StoreBuilder) -> None:
     ends = started(store, {T0: 4})
     ends.end(lambda: None)
 
-    with pytest.raises(StoreStopped, match="stops"):
+    with pytest.raises(StoreStopped, match="shutting down"):
         ends.tell("c")
     assert PATH not in store.disk.files()
 

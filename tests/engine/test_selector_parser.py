@@ -115,5 +115,5 @@ def test_long_expressions_are_read_and_deep_ones_refused() -> None:
 
 
 def test_a_refusal_says_what_is_wrong() -> None:
-    with pytest.raises(InvalidSelector, match=r"'a = NULL' is not .* IS NULL alone"):
+    with pytest.raises(InvalidSelector, match="NULL can only be compared with IS NULL"):
         parse("a = NULL")

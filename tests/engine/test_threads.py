@@ -458,7 +458,7 @@ def test_a_thread_that_its_own_round_ended_is_reported(
     threads.start()
     assert died.wait(WAIT_MS / 1000)
 
-    with pytest.raises(RuntimeError, match="fake: the thread was ended by its round"):
+    with pytest.raises(RuntimeError, match="fake: its round ended the thread"):
         threads.stop(WAIT_MS)
 
 

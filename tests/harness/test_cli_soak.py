@@ -274,7 +274,7 @@ def test_a_directory_without_a_run_has_no_report(tmp_path: Path) -> None:
     result = crashmq("report", tmp_path)
 
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "holds no run of crashmq" in result.stderr
+    assert "holds no readable run of crashmq" in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 

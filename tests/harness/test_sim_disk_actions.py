@@ -237,7 +237,7 @@ def test_a_failed_sync_leaves_bytes_that_only_writing_again_makes_durable() -> N
     disk, _, file = synced_file()
     file.write_at(0, b"lost")
     disk.fail(DiskFault("sync", "EIO"))
-    with pytest.raises(OSError, match="told to fail") as caught:
+    with pytest.raises(OSError, match="made to fail") as caught:
         file.sync()
     assert caught.value.errno == errno.EIO
 
@@ -257,7 +257,7 @@ def test_a_sync_that_fails_half_way_keeps_its_first_pages() -> None:
     file.write_at(PAGE_SIZE, b"x")
     disk.at_action(2, 0, lambda: disk.fail(DiskFault("sync", "EIO")))
 
-    with pytest.raises(OSError, match="told to fail"):
+    with pytest.raises(OSError, match="made to fail"):
         file.sync()
 
     left = left_by(disk, ALL)["f"]
@@ -270,7 +270,7 @@ def test_a_write_that_fails_half_way_leaves_a_prefix(mapped: bool) -> None:
     file = mount.open("f", 2 * PAGE_SIZE, create=True, mapped=mapped)
     disk.at_action(2, 1, lambda: disk.fail(DiskFault("write", "EIO")))
 
-    with pytest.raises(OSError, match="told to fail"):
+    with pytest.raises(OSError, match="made to fail"):
         file.write_at(PAGE_SIZE - 2, b"abcd")
 
     assert disk.files()["f"][PAGE_SIZE - 2 :][:4] == b"abc\0"
@@ -282,7 +282,7 @@ def test_a_failed_create_leaves_nothing(action: int) -> None:
     disk, mount = new_disk()
     disk.at_action(action, 0, lambda: disk.fail(DiskFault("create", "ENOSPC")))
 
-    with pytest.raises(OSError, match="told to fail") as caught:
+    with pytest.raises(OSError, match="made to fail") as caught:
         mount.open("f", PAGE_SIZE, create=True, mapped=True)
 
     assert caught.value.errno == errno.ENOSPC
@@ -300,7 +300,7 @@ def test_faults_meet_so_many_calls_of_their_kind_and_no_others() -> None:
         lambda: mount.lock("lock"),
     )
     for call in calls:
-        with pytest.raises(OSError, match="told to fail"):
+        with pytest.raises(OSError, match="made to fail"):
             call()
 
     mount.make_dir("d")
@@ -311,7 +311,7 @@ def test_faults_meet_so_many_calls_of_their_kind_and_no_others() -> None:
 def test_healing_disarms_what_no_call_has_met() -> None:
     disk, _, file = synced_file()
     disk.fail(DiskFault("read", "EIO", times=5))
-    with pytest.raises(OSError, match="told to fail"):
+    with pytest.raises(OSError, match="made to fail"):
         file.read_at(0, 1)
 
     assert disk.heal() == 1
@@ -324,7 +324,7 @@ def test_a_file_that_grows_meets_a_full_disk_and_one_that_shrinks_does_not() -> 
     disk.fail(DiskFault("create", "ENOSPC"))
     mount.truncate("f", 10)
 
-    with pytest.raises(OSError, match="told to fail"):
+    with pytest.raises(OSError, match="made to fail"):
         mount.truncate("f", 20)
     assert mount.file_size("f") == 10
 
@@ -335,7 +335,7 @@ def test_a_failed_sync_of_a_directory_commits_nothing() -> None:
     mount.open("d/f", 0, create=True, mapped=False)
     disk.fail(DiskFault("sync", "EIO"))
 
-    with pytest.raises(OSError, match="told to fail"):
+    with pytest.raises(OSError, match="made to fail"):
         mount.sync_dir("d")
 
     assert left_by(disk, NONE) == {}
@@ -423,7 +423,7 @@ def test_a_fault_of_an_event_meets_the_call_it_steps_into() -> None:
     disk, mount, _ = synced_file()
     disk.at_action(1, 0, lambda: disk.fail(DiskFault("sync", "EIO")))
 
-    with pytest.raises(OSError, match="told to fail"):
+    with pytest.raises(OSError, match="made to fail"):
         mount.sync_dir("")
 
 

@@ -39,7 +39,7 @@ def test_after_a_failed_sync_memory_is_new_and_the_medium_old(profile: str) -> N
     disk, file = disk_with_a_file(profile)
     file.write_at(0, b"new")
     disk.fail(DiskFault("sync", "EIO"))
-    with pytest.raises(OSError, match="told to fail"):
+    with pytest.raises(OSError, match="made to fail"):
         file.sync()
 
     file.sync()
@@ -118,7 +118,7 @@ def test_what_is_stored_beyond_a_cut_that_pends_is_not_left_by_a_failed_sync() -
     file.write_at(0, b"a")
     file.write_at(4096, b"b")
     disk.fail(DiskFault("sync", "EIO", survivors=Survivors("all")))
-    with pytest.raises(OSError, match="told to fail"):
+    with pytest.raises(OSError, match="made to fail"):
         file.sync()
 
     assert pages(disk.durable_files()["f"]) == b"ao"
@@ -134,7 +134,7 @@ def test_room_that_a_failed_sync_has_written_holds_nothing_of_others() -> None:
     file.write_at(4096, b"b" * 512)
     kept = Survivors("units", units=(KeptUnit("n", 8, 1),))
     disk.fail(DiskFault("sync", "EIO", survivors=kept))
-    with pytest.raises(OSError, match="told to fail"):
+    with pytest.raises(OSError, match="made to fail"):
         file.sync()
     units = (KeptUnit("n", UNIT_END, 1), KeptUnit("n", UNIT_TAIL, 2))
 
@@ -147,7 +147,7 @@ def test_btrfs_takes_the_bytes_back_at_once() -> None:
     disk, file = disk_with_a_file("btrfs")
     file.write_at(0, b"new")
     disk.fail(DiskFault("sync", "EIO"))
-    with pytest.raises(OSError, match="told to fail"):
+    with pytest.raises(OSError, match="made to fail"):
         file.sync()
 
     assert (file.read_at(0, 3), durable(disk)) == (b"old", b"old")
@@ -220,7 +220,7 @@ def test_a_fault_may_last_until_the_disk_is_healed() -> None:
     disk, file = disk_with_a_file("ext4_ordered")
     disk.fail(DiskFault("write", "EDQUOT", lasts=True))
     for _ in range(3):
-        with pytest.raises(OSError, match="told to fail"):
+        with pytest.raises(OSError, match="made to fail"):
             file.write_at(0, b"new")
 
     assert disk.heal() == 3
@@ -232,7 +232,7 @@ def test_of_a_failing_write_a_prefix_may_be_done(written: int, left: bytes) -> N
     disk, file = disk_with_a_file("ext4_ordered")
     disk.fail(DiskFault("write", "EIO", written=written))
 
-    with pytest.raises(OSError, match="told to fail"):
+    with pytest.raises(OSError, match="made to fail"):
         file.write_at(0, b"new")
 
     assert file.read_at(0, 3) == left
@@ -242,7 +242,7 @@ def test_what_memory_alone_held_after_a_failed_sync_is_lost_with_the_power() -> 
     disk, file = disk_with_a_file("ext4_ordered")
     file.write_at(0, b"new")
     disk.fail(DiskFault("sync", "EIO"))
-    with pytest.raises(OSError, match="told to fail"):
+    with pytest.raises(OSError, match="made to fail"):
         file.sync()
 
     disk.crash(Crash("power_loss", Survivors("all")))

@@ -103,7 +103,7 @@ def test_a_failed_sync_leaves_it_bad_unless_the_write_got_out(
     file.write_at(512, b"y" * 512)
     left = Survivors("all" if kept == "all" else "none")
     disk.fail(DiskFault("sync", "EIO", survivors=left))
-    with pytest.raises(OSError, match="told to fail"):
+    with pytest.raises(OSError, match="made to fail"):
         file.sync()
 
     disk.crash(Crash("power_loss", Survivors("all")))

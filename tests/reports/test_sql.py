@@ -49,7 +49,7 @@ def test_a_directory_without_a_run_answers_nothing(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["sql", str(tmp_path), "select 1"])
 
     assert result.exit_code == 2
-    assert "holds no run of crashmq" in result.stderr
+    assert "holds no readable run of crashmq" in result.stderr
 
 
 def test_the_document_is_what_the_classes_say() -> None:
