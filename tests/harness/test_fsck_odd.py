@@ -93,6 +93,10 @@ ODD: dict[str, tuple[Callable[[Path], object], int, str]] = {
 
 
 def test_the_store_that_was_meant_is_named(root: Path) -> None:
+    # Two folders down, so that the search upwards meets no other test's store.
+    home = root.parent / "srv" / "broker"
+    home.mkdir(parents=True)
+    root = root.rename(home / "store")
     for wrong, hint in (
         (root.parent, f"{root} has one: give that."),
         (root / "consumequeue", f"{root} has one: give that."),
