@@ -317,7 +317,7 @@ class SimRuntime:
             return
         waits = "; ".join(f"{a.name} waits for {a.waits_for}" for a in self._waiting)
         raise Deadlock(
-            f"deadlock: no activity can run and no time-out will come: {waits}. One "
+            f"no activity can run and no time-out will come: {waits}. One "
             "of them must release what it holds before it waits."
         )
 
