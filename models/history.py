@@ -967,8 +967,6 @@ class Step:
     @property
     def ends_awaited(self) -> list[EndAwaited]:
         """What callers were told that waited for another's stop."""
-        if StopEnded not in self.kinds:
-            return []
         ends = [one.event for one in self.entries if isinstance(one.event, StopEnded)]
         return [end.seen for end in ends if isinstance(end.seen, EndAwaited)]
 

@@ -14,7 +14,7 @@ import stat
 import struct
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
@@ -72,18 +72,19 @@ def recognise(places: Places) -> None:
         if not folder.is_dir():
             raise NotAStore(f"{folder} is no directory. Name the one of the log.")
     if not places.logs and not (root / "commitlog").is_dir():
-        if not os.path.lexists(root / "commitlog"):
+        near = _store_near(root)
+        if near is None and not os.path.lexists(root / "commitlog"):
             _tell_other_layouts(root)
+        hint = "Give the directory that `commitlog` and `consumequeue` lie in."
+        if near is not None:
+            hint = f"{near} has one: give that."
         raise NotAStore(
-            f"{root} has no directory `commitlog`, so it is no store. {_hint(root)}"
+            f"{root} has no directory `commitlog`, so it is no store. {hint}"
         )
     _tell_ledger(root, places)
 
 
 def _tell_other_layouts(root: Path) -> None:
-    near = [*_levels_below(root), *root.absolute().parents[:_LEVELS]]
-    if any((path / "commitlog").is_dir() for path in near):
-        return
     if ledgers := _ledgers(root):
         raise ForeignLayout(
             f"{root} has {ledgers[0]}: DLedger keeps this log, in entries that nothing "
@@ -112,12 +113,10 @@ def _ledgers(root: Path) -> list[str]:
     return sorted(path.name for path in root.glob("dledger-*") if path.is_dir())
 
 
-def _hint(root: Path) -> str:
-    """Where the store may be that was meant: some levels above or below."""
-    for near in (*_levels_below(root), *root.absolute().parents[:_LEVELS]):
-        if (near / "commitlog").is_dir():
-            return f"{near} has one: give that."
-    return "Give the directory that `commitlog` and `consumequeue` lie in."
+def _store_near(root: Path) -> Path | None:
+    """The store that may be meant: the nearest some levels below, or above."""
+    near = chain(_levels_below(root), root.absolute().parents[:_LEVELS])
+    return next((path for path in near if (path / "commitlog").is_dir()), None)
 
 
 def _levels_below(root: Path) -> Iterator[Path]:

@@ -289,8 +289,7 @@ class Interpreter:
             self._history.append(self._subject.now_ms(), MAIN, FaultMet(call, path))
 
     def _world(self) -> World:
-        used, total = self._subject.disk_usage()
-        return tuple.__new__(World, (self._subject.now_ms(), used, total))
+        return World(self._subject.now_ms(), *self._subject.disk_usage())
 
     def _do(self, op: Op, who: int) -> Observation:
         """Run an op as a part of activity ``who``."""

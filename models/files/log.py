@@ -469,12 +469,11 @@ def is_misnamed(path: str) -> bool:
 
     No store of ours gives such a name: it has another number of digits.
     """
-    *folder, name = path.split("/")
-    is_read = folder == ["commitlog"] or (
-        folder[:1] == ["consumequeue"] and len(folder) == len(("", "topic", "queue"))
-    )
-    is_number = name.isascii() and name.isdecimal()
-    return is_read and is_number and len(name) != NAME_DIGITS
+    match path.split("/"):
+        case ["commitlog", name] | ["consumequeue", _, _, name]:
+            is_number = name.isascii() and name.isdecimal()
+            return is_number and len(name) != NAME_DIGITS
+    return False
 
 
 def with_misnamed(

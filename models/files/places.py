@@ -36,10 +36,7 @@ def is_of_a_store(path: str, *, has_index: bool) -> bool:
 
 def base_of(name: str) -> int | None:
     """The offset in the name of a log or queue file; None if it is none."""
-    if len(name) != NAME_DIGITS or not (name.isascii() and name.isdecimal()):
-        return None
-    base = int(name)
-    return base if base <= _BASE_MAX else None
+    return _base_in(name) if len(name) == NAME_DIGITS else None
 
 
 def misnamed_base(name: str) -> int | None:
@@ -49,9 +46,12 @@ def misnamed_base(name: str) -> int | None:
 
     Source: DefaultMappedFile#init, ``Long.parseLong``, MappedFileQueue#doLoad.
     """
-    if len(name) == NAME_DIGITS or not (name.isascii() and name.isdecimal()):
-        return None
-    if len(name) > _NAME_MAX:
+    return _base_in(name) if len(name) != NAME_DIGITS else None
+
+
+def _base_in(name: str) -> int | None:
+    """The offset that a name is, if a long of Java can hold it."""
+    if len(name) > _NAME_MAX or not _is_number(name, len(name)):
         return None
     base = int(name)
     return base if base <= _BASE_MAX else None
