@@ -1,10 +1,13 @@
 """Aim: what a hunt tries first, from the place of its mutant.
 
-A bug shows only where its text runs. So of four programs three are of scenarios that
-run the changed lines, as often as they do, and three neighbours are those of programs
-that run them; the fourth is any, since what a line does may show elsewhere, and what
-was counted is some programs. Nothing else of the mutant is used: not what it does, and
-not which law minds.
+A bug shows only where its text runs, and mostly beside the unusual: a read that fails,
+a file that is damaged. So of four programs three are of scenarios that run the mutant's
+place. Half of these turns go to what runs the changed lines; half are dealt in equal
+parts to the ways through their function, however few programs take one. A scenario
+whose episodes cost twice the time has half as many turns. Three neighbours of four are
+those of programs that run the changed lines. The fourth program is any, since what a
+line does may show elsewhere, and what was counted is some programs. Nothing else of the
+mutant is used: not what it does, and not which law minds.
 
 A changed constant aims at the lines that name it. Where nothing was seen to run the
 lines, their function's calls aim; then the calls of its class, and of its module.
@@ -18,6 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
 from crashmq import engine
 from crashmq.harness.mutants.corpus import Entry, neighbour
@@ -40,6 +44,9 @@ ANY_OF = 4  # of so many turns with an aim one is as without
 TURNS = 120  # of scenarios, after which they come again
 _ENGINE = Path(engine.__file__).parent
 _PREFIX = "crashmq.engine"
+
+_Place: TypeAlias = tuple[FunctionLines, FunctionCode, list[int]]
+"""A function as it was counted and as it stands, and the lines in question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +76,28 @@ def aim_of(mutant: Mutant, shares: Mapping[str, int]) -> Aim:
     found = [runs for edit in mutant.edits for runs in _runs_of(reach, edit)]
     if not found:
         return NO_AIM
+    ways = [runs for edit in mutant.edits for runs in _ways_of(reach, edit)]
     weights: dict[str, float] = {}
-    for runs in found:
-        for name, count in runs.counts.items():
-            weights[name] = weights.get(name, 0.0) + count * shares.get(name, 1)
+    for half in (found, ways):
+        for runs in half:
+            for name, part in _turns_of(reach, runs, shares).items():
+                weights[name] = weights.get(name, 0.0) + part / len(half)
     return Aim(in_turn(weights, TURNS), _entries(reach, found))
+
+
+def _turns_of(
+    reach: Reach, runs: Runs, shares: Mapping[str, int]
+) -> Mapping[str, float]:
+    """The part of the turns that each scenario has which runs a line; together 1.
+
+    It is the larger, the more of its episodes run the line and the less they cost.
+    """
+    weights = {
+        name: count * shares.get(name, 1) / max(1.0, reach.costs_ms[name])
+        for name, count in runs.counts.items()
+    }
+    total = sum(weights.values())
+    return {name: weight / total for name, weight in weights.items()}
 
 
 def neighbour_by(aim: Aim, seed: int, number: int) -> tuple[str, Program]:
@@ -113,12 +137,15 @@ def _runs_of(reach: Reach, edit: Edit) -> list[Runs]:
     """What runs the lines that an edit changes, or what comes nearest to them."""
     if edit.module not in reach.functions:
         return []
-    try:
-        places = list(_places(reach, edit))
-    except (MutantError, OSError, SyntaxError):
-        return []  # it cannot be planted either, and that is told there
+    places = _places_of(reach, edit)
     found = [runs for place in places if (runs := _of_place(reach, *place))]
     return found or _around(reach, edit)
+
+
+def _ways_of(reach: Reach, edit: Edit) -> list[Runs]:
+    """What runs any line of the functions that an edit changes or concerns."""
+    places = _places_of(reach, edit)
+    return [runs for lines, _, _ in places for runs in reach.of_ways(lines)]
 
 
 def _of_place(
@@ -150,9 +177,18 @@ def _around(reach: Reach, edit: Edit) -> list[Runs]:
     return []
 
 
-def _places(
-    reach: Reach, edit: Edit
-) -> Iterator[tuple[FunctionLines, FunctionCode, list[int]]]:
+def _places_of(reach: Reach, edit: Edit) -> list[_Place]:
+    """The places of an edit; none where nothing was counted, or it cannot be planted.
+
+    What cannot be planted is told by whoever plants it.
+    """
+    try:
+        return list(_places(reach, edit)) if edit.module in reach.functions else []
+    except (MutantError, OSError, SyntaxError):
+        return []
+
+
+def _places(reach: Reach, edit: Edit) -> Iterator[_Place]:
     """The functions whose lines an edit changes, or that name what it changes."""
     source = _source(edit.module)
     changed = _changed_lines(source, edited(source, edit, edit.module))
@@ -167,9 +203,7 @@ def _places(
         yield from _naming(reach, edit.function.rpartition(".")[2])
 
 
-def _naming(
-    reach: Reach, word: str
-) -> Iterator[tuple[FunctionLines, FunctionCode, list[int]]]:
+def _naming(reach: Reach, word: str) -> Iterator[_Place]:
     """The lines of the whole engine that name a constant or a field."""
     for module, functions in reach.functions.items():
         for function, words in _words_of(module):
