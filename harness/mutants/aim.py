@@ -56,10 +56,12 @@ class Aim:
     Attributes:
         scenarios: in turn, each as often as it runs them; () for as ever.
         entries: programs whose neighbours are tried; () for the corpus.
+        is_in_code: whether they are lines of functions, of which calls can be seen.
     """
 
     scenarios: tuple[str, ...] = ()
     entries: tuple[Entry, ...] = ()
+    is_in_code: bool = False
 
 
 NO_AIM = Aim()
@@ -82,7 +84,14 @@ def aim_of(mutant: Mutant, shares: Mapping[str, int]) -> Aim:
         for runs in half:
             for name, part in _turns_of(reach, runs, shares).items():
                 weights[name] = weights.get(name, 0.0) + part / len(half)
-    return Aim(in_turn(weights, TURNS), _entries(reach, found))
+    is_in_code = all(_is_in_code(edit) for edit in mutant.edits)
+    return Aim(in_turn(weights, TURNS), _entries(reach, found), is_in_code)
+
+
+def _is_in_code(edit: Edit) -> bool:
+    """Whether an edit is in a function, and not a constant or a field."""
+    functions = functions_of(_source(edit.module))
+    return any(edit.function == one.name for one in functions)
 
 
 def _turns_of(
