@@ -125,7 +125,7 @@ class PendingUnits:
         return cls(snapshot.profile, snapshot.medium, snapshot.done)
 
     def sectors(self, kept: Iterable[KeptUnit] = ()) -> tuple[Unit, ...]:
-        """The units of bytes, if names and sizes survive as in ``kept``."""
+        """The pending sectors of the files, if names and sizes survive as ``kept``."""
         return tuple(self.contents(kept))
 
     def contents(self, kept: Iterable[KeptUnit] = ()) -> dict[Unit, list[bytes]]:

@@ -23,13 +23,16 @@ _WRITES_CHECKPOINT = ("write", "checkpoint")
 
 
 class JudgedCrash(NamedTuple):
-    """A judged crash.
+    """A crash whose state was judged.
 
     Attributes:
-        judge: what is known after it.
-        ops: what was done until then, the crash with it, whatever that leaves.
-        number: equal for judged crashes with the same verdict on the same files.
-        breach: the law that the unfinished op violated already, if one.
+        kind: process kill, or power loss.
+        judge: the judge's knowledge after the crash.
+        ops: what was done up to and including the crash, without the survivors.
+        number: two crashes have the same number if they have the same verdict on the
+            same files.
+        breach: the law that the interrupted op had violated before the crash; else
+            None.
     """
 
     kind: CrashKind

@@ -85,7 +85,10 @@ class Hunt:
 
     @property
     def aim(self) -> Aim:
-        """Where to look first; policies are compared on the same histories."""
+        """What to try first to reach the changed lines.
+
+        Nothing if a policy is measured: policies are compared on the same histories.
+        """
         if self.mutant is None or self.policy or not self.is_aimed:
             return NO_AIM
         return aim_of(self.mutant, SHARES)

@@ -159,7 +159,7 @@ def omit_one(moment: Moment) -> tuple[KeptUnit, ...]:
 
 
 def runs_of(units: Sequence[Unit]) -> list[list[Unit]]:
-    """Neighbouring sectors together, as one write leaves them."""
+    """Group the sectors into runs of neighbours: one write leaves such a run."""
     runs: list[list[Unit]] = []
     for unit in units:
         if runs and runs[-1][-1].place == unit.place - 1:
