@@ -1,13 +1,14 @@
-"""Aim: what a hunt tries first, from the place of its mutant.
+"""Aim: what a hunt tries first, given where its bug was planted.
 
-A bug shows only where its text runs. So of four programs three are of scenarios that
-run the changed lines, as often as they do, and three neighbours are those of programs
-that run them; the fourth is any, since what a line does may show elsewhere, and what
-was counted is some programs. Nothing else of the mutant is used: not what it does, and
-not which law minds.
+A bug shows only if its text runs. So of four seeded programs three are of scenarios
+that run the changed lines, in proportion to how often they do; and of four neighbours
+three are those of programs that run them. The fourth is any, since a bug may show
+through other lines, and the counts are of some programs only. Nothing else about the
+mutant is used: not what it does, and not which law it violates.
 
-A changed constant aims at the lines that name it. Where nothing was seen to run the
-lines, their function's calls aim; then the calls of its class, and of its module.
+For a changed constant the lines that name it count. If no counted program runs the
+lines, those that call their function count; then those that call its class, and its
+module.
 """
 
 from __future__ import annotations
@@ -47,8 +48,9 @@ class Aim:
     """What runs a mutant's lines.
 
     Attributes:
-        scenarios: in turn, each as often as it runs them; () for as ever.
-        entries: programs whose neighbours are tried; () for the corpus.
+        scenarios: scenarios in turn, each as often as it runs the lines; () for the
+            usual turns.
+        entries: programs whose neighbours are tried; () for those of the corpus.
     """
 
     scenarios: tuple[str, ...] = ()
@@ -59,11 +61,11 @@ NO_AIM = Aim()
 
 
 def aim_of(mutant: Mutant, shares: Mapping[str, int]) -> Aim:
-    """Where to look for a mutant; ``NO_AIM`` if nothing is known of its places.
+    """What runs a mutant's lines; ``NO_AIM`` if nothing is known of them.
 
     Args:
-        mutant: whose edits say where.
-        shares: the turns that scenarios have without an aim, one if not told.
+        mutant: only where its edits are counts.
+        shares: how many turns each scenario has without an aim; 1 by default.
     """
     reach = packaged()
     found = [runs for edit in mutant.edits for runs in _runs_of(reach, edit)]
@@ -77,13 +79,13 @@ def aim_of(mutant: Mutant, shares: Mapping[str, int]) -> Aim:
 
 
 def neighbour_by(aim: Aim, seed: int, number: int) -> tuple[str, Program]:
-    """A variation of a program that runs the mutated lines, or at times of any."""
+    """A variation of a program that runs the changed lines; each fourth time of any."""
     is_any = not aim.entries or number % ANY_OF == ANY_OF - 1
     return neighbour(packaged_corpus() if is_any else aim.entries, seed, number)
 
 
 def in_turn(weights: Mapping[str, float], turns: int) -> tuple[str, ...]:
-    """Names, each as often as its weight says, spread evenly."""
+    """``turns`` names, each as often as its weight says, spread evenly."""
     total = sum(weights.values())
     credit = dict.fromkeys(weights, 0.0)
     found: list[str] = []
@@ -110,7 +112,7 @@ def _entries(reach: Reach, found: Iterable[Runs]) -> tuple[Entry, ...]:
 
 
 def _runs_of(reach: Reach, edit: Edit) -> list[Runs]:
-    """What runs the lines that an edit changes, or what comes nearest to them."""
+    """What runs the lines that an edit changes, or else comes nearest to them."""
     if edit.module not in reach.functions:
         return []
     try:
@@ -124,7 +126,7 @@ def _runs_of(reach: Reach, edit: Edit) -> list[Runs]:
 def _of_place(
     reach: Reach, lines: FunctionLines, function: FunctionCode, changed: list[int]
 ) -> Runs | None:
-    """Of the changed lines those that fewest run; else what calls the function."""
+    """What runs the rarest of the changed lines; else what calls the function."""
     if lines.text_hash == function.text_hash:
         numbers = [function.numbers[one] for one in changed if one in function.numbers]
         runs = [one for at in numbers if (one := reach.of_line(lines, at))]
@@ -182,7 +184,7 @@ def _naming(
 def _words_of(
     module: str,
 ) -> tuple[tuple[FunctionCode, tuple[tuple[str, int], ...]], ...]:
-    """The functions of a module with the names in them, and the lines of these."""
+    """Each function of a module, and the names in it with the lines that have them."""
     source = _source(module)
     words = [
         (node.id if isinstance(node, ast.Name) else node.attr, node.lineno)
@@ -203,9 +205,9 @@ def _source(module: str) -> str:
 
 
 def _changed_lines(before: str, after: str) -> list[int]:
-    """The lines of a text that another one has not, from 1.
+    """The numbers of the lines of ``before`` that ``after`` does not have, from 1.
 
-    Where text was put in, these are the lines in front of it and behind it.
+    Where text was inserted, the lines before it and after it.
     """
     matcher = difflib.SequenceMatcher(
         None, before.splitlines(), after.splitlines(), autojunk=False
