@@ -60,19 +60,20 @@ class BatchPlace:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class MessageToPut:
-    """A message as a producer hands it over.
+    """A message as a producer puts it.
 
-    ``born_host`` and ``store_host`` are the address and a port of four bytes, as a
-    record has them. ``batch`` is None unless it is put together with others.
-    ``properties_size`` is that of the properties as they are handed over, in bytes;
-    ``user_properties`` are some of them, as ``a=1;b=x``.
-    ``properties_size`` is that of the properties as they are handed over, in bytes.
-
-    One that ``says_wait_twice`` is of a batch that does not wait: its own WAIT=true
-    stays in front of the batch's, byte for byte.
-
-    A delayed message has its ``real_topic`` and ``real_queue_id``, as it waits in its
-    level's queue, and once it ``is_delivered``.
+    Attributes:
+        born_host: a host as in a record: address and a port of four bytes; so is
+            ``store_host``.
+        batch: its place in a batch; None if it is put alone.
+        user_properties: properties beside RocketMQ's own, as ``a=1;b=x``.
+        real_topic: of a delayed message that waits in its level's queue: the topic to
+            deliver it to; so is ``real_queue_id``.
+        is_delivered: its delay is over, and the broker puts it into its real topic.
+        says_wait_twice: its batch has WAIT=false and it has WAIT=true: its own stays in
+            front of the batch's in the properties.
+        properties: by RocketMQ's names, computed from the other fields.
+        properties_size: bytes of the properties as the producer sends them.
     """
 
     topic: str

@@ -114,7 +114,7 @@ UNIT_TAIL = -4
 
 
 class KeptUnit(NamedTuple):
-    """One independent piece of the pending changes, and how much of it survives.
+    """How many of the pending changes of one place on the disk survive a crash.
 
     Attributes:
         path: of a file when it was created, or of a directory entry.
@@ -122,7 +122,7 @@ class KeptUnit(NamedTuple):
             ``UNIT_ENTRY``: what the path leads to; ``UNIT_ORDER``, path "": all
             directory changes; ``UNIT_TAIL``: space of the file that was never
             synced.
-        version: how many of its changes survive, from the first on; for never
+        version: how many of the place's changes survive, the first ones; for never
             synced space, 1: it holds garbage, 2: what another file had there.
     """
 

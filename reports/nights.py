@@ -154,7 +154,7 @@ class Nights:
 
     @property
     def exit_code(self) -> int:
-        """1 if the last night met something unexcused, 5 if it judged too little."""
+        """1 if the last night has a failure without excuse, 5 if too little ran."""
         if self.red:
             return 1
         counts = self.last.counts

@@ -156,11 +156,11 @@ class Question:
     judge: Callable[[Any], Breaches] | None = None
 
     def violated(self, found: list[Violation]) -> LawViolated:
-        """What to raise where its one law does not hold."""
+        """The exception that its law is violated; only for a question of one law."""
         return self.laws[0].error(found)
 
     def unknown(self, cause: Exception) -> LawUnknown:
-        """What to raise where its one law failed itself."""
+        """The exception that its law itself failed; only for a question of one law."""
         return LawUnknown(self.laws[0].id, cause)
 
 

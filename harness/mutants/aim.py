@@ -1,16 +1,18 @@
-"""Aim: what a hunt tries first, from the place of its mutant.
+"""Aim: what a hunt tries first, given where its bug was planted.
 
-A bug shows only where its text runs, and mostly beside the unusual: a read that fails,
-a file that is damaged. So of four programs three are of scenarios that run the mutant's
-place. Half of these turns go to what runs the changed lines; half are dealt in equal
-parts to the ways through their function, however few programs take one. A scenario
-whose episodes cost twice the time has half as many turns. Three neighbours of four are
-those of programs that run the changed lines. The fourth program is any, since what a
-line does may show elsewhere, and what was counted is some programs. Nothing else of the
-mutant is used: not what it does, and not which law minds.
+A bug shows only if its text runs, and often only in unusual cases: a read that fails, a
+damaged file. So of four seeded programs three are of scenarios that run its function.
+Half of these turns go to the scenarios that run the changed lines, in proportion to how
+often they do. The other half is divided equally among the paths through the function,
+however few programs take one of them. A scenario whose episodes cost twice the time
+gets half the turns. Of four neighbours three are those of programs that run the changed
+lines. The fourth is any, since a bug may show through other lines, and the counts are
+of some programs only. Nothing else about the mutant is used: not what it does, and not
+which law it violates.
 
-A changed constant aims at the lines that name it. Where nothing was seen to run the
-lines, their function's calls aim; then the calls of its class, and of its module.
+For a changed constant the lines that name it count. If no counted program runs the
+lines, those that call their function count; then those that call its class, and its
+module.
 """
 
 from __future__ import annotations
@@ -54,9 +56,10 @@ class Aim:
     """What runs a mutant's lines.
 
     Attributes:
-        scenarios: in turn, each as often as it runs them; () for as ever.
-        entries: programs whose neighbours are tried; () for the corpus.
-        is_in_code: whether they are lines of functions, of which calls can be seen.
+        scenarios: scenarios in turn, each as often as it runs the lines; () for the
+            usual turns.
+        entries: programs whose neighbours are tried; () for those of the corpus.
+        is_in_code: whether all edits are in functions, so that calls of them are seen.
     """
 
     scenarios: tuple[str, ...] = ()
@@ -68,11 +71,11 @@ NO_AIM = Aim()
 
 
 def aim_of(mutant: Mutant, shares: Mapping[str, int]) -> Aim:
-    """Where to look for a mutant; ``NO_AIM`` if nothing is known of its places.
+    """What runs a mutant's lines; ``NO_AIM`` if nothing is known of them.
 
     Args:
-        mutant: whose edits say where.
-        shares: the turns that scenarios have without an aim, one if not told.
+        mutant: only where its edits are counts.
+        shares: how many turns each scenario has without an aim; 1 by default.
     """
     reach = packaged()
     found = [runs for edit in mutant.edits for runs in _runs_of(reach, edit)]
@@ -110,13 +113,13 @@ def _turns_of(
 
 
 def neighbour_by(aim: Aim, seed: int, number: int) -> tuple[str, Program]:
-    """A variation of a program that runs the mutated lines, or at times of any."""
+    """A variation of a program that runs the changed lines; each fourth time of any."""
     is_any = not aim.entries or number % ANY_OF == ANY_OF - 1
     return neighbour(packaged_corpus() if is_any else aim.entries, seed, number)
 
 
 def in_turn(weights: Mapping[str, float], turns: int) -> tuple[str, ...]:
-    """Names, each as often as its weight says, spread evenly."""
+    """``turns`` names, each as often as its weight says, spread evenly."""
     total = sum(weights.values())
     credit = dict.fromkeys(weights, 0.0)
     found: list[str] = []
@@ -143,7 +146,7 @@ def _entries(reach: Reach, found: Iterable[Runs]) -> tuple[Entry, ...]:
 
 
 def _runs_of(reach: Reach, edit: Edit) -> list[Runs]:
-    """What runs the lines that an edit changes, or what comes nearest to them."""
+    """What runs the lines that an edit changes, or else comes nearest to them."""
     if edit.module not in reach.functions:
         return []
     places = _places_of(reach, edit)
@@ -160,7 +163,7 @@ def _ways_of(reach: Reach, edit: Edit) -> list[Runs]:
 def _of_place(
     reach: Reach, lines: FunctionLines, function: FunctionCode, changed: list[int]
 ) -> Runs | None:
-    """Of the changed lines those that fewest run; else what calls the function."""
+    """What runs the rarest of the changed lines; else what calls the function."""
     if lines.text_hash == function.text_hash:
         numbers = [function.numbers[one] for one in changed if one in function.numbers]
         runs = [one for at in numbers if (one := reach.of_line(lines, at))]
@@ -225,7 +228,7 @@ def _naming(reach: Reach, word: str) -> Iterator[_Place]:
 def _words_of(
     module: str,
 ) -> tuple[tuple[FunctionCode, tuple[tuple[str, int], ...]], ...]:
-    """The functions of a module with the names in them, and the lines of these."""
+    """Each function of a module, and the names in it with the lines that have them."""
     source = _source(module)
     words = [
         (node.id if isinstance(node, ast.Name) else node.attr, node.lineno)
@@ -246,9 +249,9 @@ def _source(module: str) -> str:
 
 
 def _changed_lines(before: str, after: str) -> list[int]:
-    """The lines of a text that another one has not, from 1.
+    """The numbers of the lines of ``before`` that ``after`` does not have, from 1.
 
-    Where text was put in, these are the lines in front of it and behind it.
+    Where text was inserted, the lines before it and after it.
     """
     matcher = difflib.SequenceMatcher(
         None, before.splitlines(), after.splitlines(), autojunk=False

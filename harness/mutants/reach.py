@@ -1,13 +1,13 @@
-"""Reach: which scenarios, and which programs of them, run each line of the engine.
+"""Reach: which scenarios, and which of their programs, run each line of the engine.
 
 A hunt that knows where a bug was planted tries first what runs that place
-(``harness.mutants.aim``). What runs it was counted on the clean engine and comes with
-the harness, ``reach.json``: for each line of each function how many of a scenario's
-episodes run it, a few episodes that do, and the programs of the corpus that do; and
-what an episode of each scenario costs, so that time is dealt and not programs. Lines
+(``harness.mutants.aim``). The counts were made on the clean engine and come with the
+harness, as ``reach.json``: for each line of each function how many of a scenario's
+episodes run it, a few episodes that do, and the programs of the corpus that do; and how
+much processor time an episode of each scenario takes. Lines
 are numbered from their function's first one, without its docstring and comments, so
-that these may be reworded; of a function whose code was changed since, only its calls
-are known. Counting again: ``crashmq corpus --reach``.
+that these may be reworded. Of a function whose code was changed since, only its calls
+are known. ``crashmq corpus --reach`` counts again.
 
 Source: coverage-guided fuzzing towards a place, as Bohme et al., Directed Greybox
 Fuzzing, CCS 2017.
@@ -58,10 +58,10 @@ class Runs:
     """What runs a line.
 
     Attributes:
-        counts: by scenario, how many of ``Reach.episodes`` run it, at least one.
-        examples: numbers of episodes that run it, for ``program_of``; few, and only
-            if it is rarely run.
-        entries: numbers of programs of the corpus, few as well.
+        counts: for each scenario that runs it, how many of ``Reach.episodes`` do.
+        examples: numbers of a few episodes that run it, for ``program_of``; only if the
+            line is rarely run.
+        entries: indexes of a few programs of the corpus that run it.
     """
 
     counts: Mapping[str, int]
@@ -71,10 +71,10 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class FunctionLines:
-    """The lines of one function: runs of lines that the same programs run.
+    """The lines of one function, grouped into runs of lines that the same programs run.
 
-    ``starts`` has the first line of each run of lines, numbered as in
-    ``FunctionCode``, ``kinds`` the number of its ``Runs``, -1 where nothing runs them.
+    ``starts`` has the first line of each run, numbered as in ``FunctionCode``;
+    ``kinds`` has the number of its ``Runs``, -1 if nothing runs it.
     """
 
     text_hash: str
@@ -84,7 +84,7 @@ class FunctionLines:
 
 @dataclass(slots=True)
 class Reach:
-    """What was counted; functions by module and name, as edits name them.
+    """All counts; functions by module and name, as edits name them.
 
     Attributes:
         costs_ms: by scenario, the processor time that one episode took on the machine
@@ -98,13 +98,13 @@ class Reach:
     costs_ms: dict[str, float] = field(default_factory=dict)
 
     def of_line(self, function: FunctionLines, number: int) -> Runs | None:
-        """What runs a line; None if nothing was seen to."""
+        """What runs a line; None if no counted program does."""
         at = bisect_right(function.starts, number) - 1
         kind = function.kinds[at] if at >= 0 else _NEVER
         return None if kind == _NEVER else self.runs[kind]
 
     def of_calls(self, function: FunctionLines) -> Runs | None:
-        """What calls a function; None if nothing was seen to."""
+        """What calls a function; None if no counted program does."""
         return self.of_line(function, 0)
 
     def of_ways(self, function: FunctionLines) -> list[Runs]:
@@ -120,18 +120,18 @@ def program_of(number: int) -> tuple[str, Program]:
 
 
 def text_hash(text: str) -> str:
-    """Short, to tell whether a text is the one that was counted."""
+    """A short hash, to tell whether a text is the one that was counted."""
     return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
 
 class FunctionCode(NamedTuple):
-    """The code of a function: its lines but for docstring, comments and blank ones.
+    """The code of a function: its lines without docstring, comments and blank lines.
 
     Attributes:
         name: as edits name it.
         span: all lines of the module that it takes.
         text_hash: of its code.
-        numbers: the number in its code of each line of the module that is code.
+        numbers: for each line of the module that is code, its number in the function.
     """
 
     name: str
@@ -155,7 +155,7 @@ def functions_of(source: str) -> Iterator[FunctionCode]:
 
 
 def _docstring_of(node: ast.FunctionDef) -> range:
-    """The lines of a function's docstring; none where it is all that there is."""
+    """The lines of a function's docstring; empty if the function has nothing else."""
     if ast.get_docstring(node, clean=False) is None or len(node.body) == 1:
         return range(0)
     said = node.body[0]
@@ -179,12 +179,12 @@ def _functions(
 
 @cache
 def packaged() -> Reach:
-    """What comes with the harness; nothing at all if the file is gone."""
+    """The counts that come with the harness; empty if the file is missing."""
     return read(PACKAGED.read_text("utf-8")) if PACKAGED.exists() else Reach(0, "")
 
 
 def corpus_hash() -> str:
-    """Tells whether the corpus is the one whose programs were counted."""
+    """A hash of the corpus, to tell whether its programs are those counted."""
     return text_hash(CORPUS.read_text("utf-8"))
 
 
@@ -195,7 +195,7 @@ def gather(
 
     Args:
         episodes: of each scenario.
-        told: is told how many programs were run, and of how many.
+        told: called with how many programs were run, and how many there are.
     """
     total = episodes * len(SCENARIOS)
     entries = packaged_corpus()
@@ -239,7 +239,7 @@ def _runs(
 
 
 def _spread(numbers: Sequence[int], most: int) -> tuple[int, ...]:
-    """At most so many of them, evenly spread."""
+    """At most ``most`` of the numbers, evenly spread."""
     apart = max(1, -(-len(numbers) // most))
     return tuple(numbers[::apart])
 
@@ -266,7 +266,7 @@ def _lines_of(total: int, number: int) -> _Met:
 
 
 def _name_functions(reach: Reach, kinds: Mapping[tuple[str, int], int]) -> None:
-    """Put the counted lines below the functions that they are in."""
+    """Group the counted lines by the functions that they are in."""
     for path in sorted(_ENGINE.rglob("*.py")):
         source = path.read_text("utf-8")
         can_run = _lines_in(compile(source, str(path), "exec", dont_inherit=True))
@@ -295,7 +295,7 @@ def _lines_in(code: CodeType) -> set[int]:
 
 
 def written(reach: Reach) -> str:
-    """The counts as the text of their file: a line a function or a kind of runs."""
+    """The counts as the text of their file: a line per function or ``Runs``."""
     names = sorted({name for runs in reach.runs for name in runs.counts})
     rows: list[Any] = [
         {
@@ -322,7 +322,7 @@ def written(reach: Reach) -> str:
 
 
 def is_written(path: Path) -> bool:
-    """Whether a file is one that ``written`` wrote."""
+    """Whether ``written`` wrote this file."""
     try:
         read(path.read_text("utf-8"))
     except (OSError, ValueError, LookupError, TypeError):
@@ -331,7 +331,7 @@ def is_written(path: Path) -> bool:
 
 
 def read(text: str) -> Reach:
-    """What ``written`` wrote."""
+    """Parse what ``written`` wrote."""
     head, *rows = map(json.loads, text.splitlines())
     reach = Reach(head["episodes"], head["corpus"])
     reach.costs_ms = dict(zip(head["scenarios"], head["costs_ms"], strict=True))

@@ -1,7 +1,7 @@
-"""Search turns: which scenario, and which program of it, each turn of a hunt has.
+"""Search turns: which scenario, and which of its programs, each turn of a hunt runs.
 
-Every scenario has a turn, and some have several; a hunt that is aimed at the changed
-lines gives most turns to the scenarios that run them.
+Every scenario has a turn, and some have several; a hunt that is aimed at changed lines
+gives most turns to the scenarios that run them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def program_of(
 
 
 def episodes_of(number: int) -> range:
-    """The episodes of a slice of programs."""
+    """The numbers of the episodes of a slice of seeded programs."""
     return range(number * EPISODES, (number + 1) * EPISODES)
 
 
@@ -73,9 +73,9 @@ def explored_program(seed: int, number: int, aim: Aim = NO_AIM) -> tuple[str, Pr
 
 
 def overlapping_program(seed: int, turn: int, aim: Aim = NO_AIM) -> Program:
-    """A short program in which two ops overlap, of the scenario ``STOPPED``.
+    """A short program of the scenario ``STOPPED`` in which two ops overlap.
 
-    With an aim one of them runs the planted text, if those of a few programs do.
+    With an aim these ops run a function that the bug edits, if such a program is found.
     """
     space, setups = SCENARIOS[STOPPED].space, SCENARIOS[STOPPED].setups
 
@@ -94,9 +94,9 @@ def overlapping_program(seed: int, turn: int, aim: Aim = NO_AIM) -> Program:
 def failing_program(
     seed: int, turn: int, aim: Aim = NO_AIM
 ) -> tuple[str, Program, int]:
-    """The scenario, a program, and the number of its op whose calls are to fail.
+    """A scenario, a program, and the number of its op whose calls are to fail.
 
-    With an aim the op runs the planted text, if one of a few does.
+    With an aim the op runs a function that the bug edits, if such a program is found.
     """
     name = scenario_of_turn(turn, aim)
 
@@ -116,9 +116,9 @@ def scenario_of_slice(number: int, aim: Aim = NO_AIM) -> str:
 
 
 def scenario_of_turn(turn: int, aim: Aim = NO_AIM) -> str:
-    """The scenario of a turn; some have more turns than one.
+    """The scenario of a turn; some scenarios have several turns.
 
-    With an aim one turn of ``ANY_OF`` is of any scenario, as without one.
+    With an aim, each ``ANY_OF``-th turn is as without one.
     """
     turns = _scenarios_in_turn()
     if not aim.scenarios:
@@ -130,7 +130,7 @@ def scenario_of_turn(turn: int, aim: Aim = NO_AIM) -> str:
 
 @cache
 def _scenarios_in_turn() -> tuple[str, ...]:
-    """Each scenario once, then those with a larger share again."""
+    """Each scenario once, then again those with a larger share."""
     again = range(1, max(SHARES.values()))
     more = [name for n in again for name, share in SHARES.items() if share > n]
     return (*SCENARIOS, *more)

@@ -361,10 +361,13 @@ class DeliversDelayed(Protocol):
     """It delays messages, and reports each that it delivers."""
 
     def tell_deliveries(self, put: PutOfBroker) -> None:
-        """From now on let ``put`` do what the broker puts of its own."""
+        """From now on call ``put`` for each delayed message that the broker delivers.
+
+        ``put`` receives the message and a function that puts it, and must call that.
+        """
 
     def delays(self) -> tuple[tuple[int, int], ...] | None:
-        """Of each level the offset of the next message to deliver, sorted.
+        """For each level, the queue_offset of the next message to deliver, sorted.
 
         None if this store delivers no delayed messages.
         """

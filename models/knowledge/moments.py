@@ -491,9 +491,10 @@ class FilteredPullBounded(Moment):
 
 @dataclass(slots=True)
 class PullSeenBefore(Moment):
-    """A pull was answered; ``seen`` are the highest bounds answered before it began.
+    """A pull was answered; ``seen``: the highest offsets of its queue until then.
 
-    Only answers of this run of the store count.
+    The queue's min and max offset, from answers of this run of the store that were
+    given before the pull began.
     """
 
     pull: PullMessage

@@ -190,7 +190,7 @@ class Progress(Forked):
     def keys_of(
         self, *, group: str = "", topic: str = "", queue_id: int = -1
     ) -> list[OffsetKey]:
-        """The queues that may have an offset, of a group or topic; -1: all of it."""
+        """The queues of a group or topic that may have an offset; "", -1: any."""
         return sorted(
             key
             for key in {*self.now, *self.kept, *self.pending}

@@ -44,7 +44,7 @@ class Subscription(NamedTuple):
         return cls(op.group, frozenset(op.topics.split(",")), asked)
 
     def is_like(self, other: Subscription) -> bool:
-        """Whether both ask for the same."""
+        """Whether both have the same group, topics and expression."""
         return self[:3] == other[:3]
 
 

@@ -173,10 +173,10 @@ def pull_goes_around(
 ) -> Iterator[Violation]:
     """Compares the returned messages with ``queue``, the queue's intact messages.
 
-    A message that ends at or below ``reput_from_offset`` must be returned; -1 means
-    that the dispatch progress is unknown, so none must. Messages below ``gone_below``
-    may have expired. A pull that skips intact messages, or does not advance, breaks the
-    law too.
+    A message must be returned if its record ends at or below ``reput_from_offset``; -1
+    means that it is unknown how far dispatch is, so that none must. Messages whose
+    phy_offset is below ``gone_below`` may have expired. A pull that skips intact
+    messages, or whose next_begin_offset does not advance, breaks the law too.
     """
     listed = {appended.phy_offset: appended for appended in queue}
     first, end = pull.queue_offset, pulled.next_begin_offset

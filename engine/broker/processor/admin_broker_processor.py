@@ -102,7 +102,8 @@ class AdminBrokerProcessor:
         """Delete a group's configuration, and with ``clean_offset`` its offsets.
 
         Raises:
-            OSError: the disk failed; its configuration is there, its offsets may be.
+            OSError: the disk failed; the configuration is kept, the offsets may be
+                gone.
 
         Source: AdminBrokerProcessor#deleteSubscriptionGroup.
         """
