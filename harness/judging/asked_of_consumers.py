@@ -16,6 +16,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     MessageConsumed,
     MessageSentBack,
     MessagesPulled,
+    MoveTaken,
     NothingToDo,
     OffsetTold,
     PullDue,
@@ -35,6 +36,7 @@ from crashmq.models.laws.client_tasks import (
 )
 from crashmq.models.laws.consumption import (
     a_beginning_is_told,
+    a_consumer_goes_where_it_is_sent,
     a_free_lock_is_given,
     a_full_consumer_does_not_pull,
     a_pull_goes_on,
@@ -240,7 +242,12 @@ def _ask_con_18(at: OffsetTold) -> Breaches:
 
 @asked(nobody_is_sent_past_the_end, on=PullMoved, needs=(Fact.ALONE,))
 def _ask_con_19(at: PullMoved) -> Breaches:
-    return nobody_is_sent_past_the_end.judge(at.queue, at.to, at.end)
+    return nobody_is_sent_past_the_end.judge(at.queue, at.to, at.end, at.possible)
+
+
+@asked(a_consumer_goes_where_it_is_sent, on=MoveTaken)
+def _ask_con_26(at: MoveTaken) -> Breaches:
+    return a_consumer_goes_where_it_is_sent.judge(at.queue, at.told, at.to)
 
 
 @asked(nothing_that_waits_is_forgotten, on=NothingToDo)

@@ -96,6 +96,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     MessageConsumed,
     MessageSentBack,
     MessagesPulled,
+    MoveTaken,
     NothingToDo,
     OffsetTold,
     PullDue,
@@ -217,7 +218,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
         (
             *(PullGoesOn, MessagesPulled, GroupIsAt, MessageConsumed, MessageSentBack),
             *(LockAnswered, LockNeeded, QueueGivenBack, QueueBegunAnew, OffsetTold),
-            *(PullMoved, MembersTold, TopicsNeeded),
+            *(PullMoved, MoveTaken, MembersTold, TopicsNeeded),
             *(HeartbeatOver, LocksRenewed, QueuePersisted, QueuesTaken),
         ),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS, Fact.TRACKS_PROGRESS),

@@ -80,6 +80,8 @@ class DuePulls(Forked):
         unanswered: how many pulls each of them has sent that have no answer.
         halfway: how many changes of its subscriptions each client has begun, and not
             come to the end of.
+        heard: of which life of its broker each consumer surely heard last.
+        moved: where consumers were sent that have not begun again there.
         asked_ms: when each client's consumer was asked last to work on what it has.
         unsure_locks: the queues of which it is unknown which answer about their lock
             the consumer heard last.
@@ -88,18 +90,21 @@ class DuePulls(Forked):
     pulls: dict[OneQueue, DuePull] = field(default_factory=dict)
     unanswered: dict[OneQueue, int] = field(default_factory=dict)
     halfway: dict[str, int] = field(default_factory=dict)
+    heard: dict[OneQueue, int] = field(default_factory=dict)
+    moved: dict[OneQueue, int] = field(default_factory=dict)
     asked_ms: dict[str, int] = field(default_factory=dict)
     unsure_locks: set[OneQueue] = field(default_factory=set)
 
     def forget(self, client: str, but_for: tuple[tuple[str, int], ...] = ()) -> None:
         """Record that a client works on these queues alone."""
-        gone = [
-            one
-            for one in self.pulls
-            if one.client == client and (one.topic, one.queue_id) not in but_for
-        ]
-        for one in gone:
-            del self.pulls[one]
+        for table in (self.pulls, self.heard, self.moved):
+            gone = [
+                one
+                for one in table
+                if one.client == client and (one.topic, one.queue_id) not in but_for
+            ]
+            for one in gone:
+                del table[one]
 
     def given(
         self, queue: OneQueue, at_ms: int, *, locks: bool, brought: int = 0
@@ -119,25 +124,26 @@ class DuePulls(Forked):
 
     def answered(
         self, queue: OneQueue, at_ms: int, brought: int, state: PullState
-    ) -> None:
+    ) -> bool:
         """Record an answer, after which a request is in this state.
 
         Of two pulls without an answer it is unknown which one it is of; and a pull that
-        was given up takes none.
+        was given up takes none. Returns whether the consumer surely takes it.
         """
         is_the_only_one = self.unanswered.get(queue, 0) == 1
         self.unanswered[queue] = max(0, self.unanswered.get(queue, 0) - 1)
         pull = self.pulls.get(queue)
         if pull is None:
-            return
+            return False
         pull = pull._replace(brought=pull.brought + brought)
+        is_sure = is_the_only_one and pull.state == "sent"
         if pull.state == "sent":
-            is_sure = is_the_only_one
             least_ms = at_ms + (REFUSED_MS if is_sure and state == "refused" else 0)
             most_ms = at_ms if is_sure else pull.most_ms
             now = state if is_sure else pull.state
             pull = pull._replace(state=now, least_ms=least_ms, most_ms=most_ms)
         self.pulls[queue] = pull
+        return is_sure
 
     def subscribes(self, client: str, at_ms: int, *, is_done: bool) -> None:
         """Record that a client changes its subscriptions, or has come to the end."""
@@ -152,3 +158,6 @@ class DuePulls(Forked):
         for queue, pull in self.pulls.items():
             if clients is None or queue.client in clients:
                 self.pulls[queue] = pull.is_uncertain(at_ms)
+        for queue in [*self.moved]:
+            if clients is None or queue.client in clients:
+                del self.moved[queue]

@@ -215,12 +215,32 @@ class GroupConfigsSeen(Moment):
 class PullMoved(Moment):
     """A pull was answered with PULL_OFFSET_MOVED.
 
-    ``end`` is the queue_offset that the queue's next message gets.
+    Attributes:
+        queue: the queue, with its group and client.
+        to: where the consumer is sent.
+        end: the queue_offset that the queue's next message gets.
+        possible: where it may be sent; None: unknown.
     """
 
     queue: OneQueue
     to: int
     end: int
+    possible: frozenset[int] | None
+
+
+@dataclass(slots=True)
+class MoveTaken(Moment):
+    """A consumer that was sent elsewhere in a queue has committed where it begins.
+
+    Attributes:
+        queue: the queue, with its group and client.
+        told: the offset that it commits.
+        to: where it was sent or, if it asked then where its group is, that if lower.
+    """
+
+    queue: OneQueue
+    told: int
+    to: int
 
 
 @dataclass(slots=True)

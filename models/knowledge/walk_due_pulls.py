@@ -11,6 +11,7 @@ from crashmq.models.history import (
     Happening,
     LocksAnswered,
     OffsetRead,
+    OffsetSent,
     OffsetsLoaded,
     OneQueue,
     PullReceived,
@@ -29,7 +30,7 @@ from crashmq.models.knowledge.due_pulls import (
     PullState,
 )
 from crashmq.models.knowledge.moments import At, Moment
-from crashmq.models.knowledge.moments_of_consumers import PullDue, PullTimed
+from crashmq.models.knowledge.moments_of_consumers import MoveTaken, PullDue, PullTimed
 from crashmq.models.observations import Ran, Skipped
 from crashmq.models.ops import Consume, TurnConsumer
 
@@ -62,6 +63,10 @@ def walk_due_pulls(at: At) -> Iterator[Moment]:
                 if step.is_alone and event.queue in due.pulls:
                     least_ms = due.pulls[event.queue].least_ms
                     yield PullTimed(*at, event.queue, at_ms, least_ms)
+            elif isinstance(event, OffsetSent) and event.queue.client == client:
+                to = due.moved.pop(event.queue, None)
+                if to is not None:  # a pull round commits nothing else
+                    yield MoveTaken(*at, event.queue, event.offset, to)
             _saw(at, due, event, at_ms)
     if _sets_back(at):
         due.unsure(now_ms)
@@ -113,7 +118,11 @@ def _saw(at: At, due: DuePulls, event: Happening, at_ms: int) -> None:
             due.forget(client)
         case QueuesHeld(client, queues):
             due.forget(client, queues)
-        case OffsetRead(queue):
+        case OffsetRead(queue, offset):
+            if queue in due.moved and offset >= 0:
+                due.moved[queue] = min(due.moved[queue], offset)
+            if not at.known.consumption.is_broadcast(queue.client):
+                due.heard[queue] = at.known.consumption.life
             locks = at.known.consumption.is_locking(queue.client)
             consumes = not at.step.is_alone and _consumes(at, queue.client)
             brought = ANY_NUMBER if consumes else 0
@@ -129,9 +138,14 @@ def _saw(at: At, due: DuePulls, event: Happening, at_ms: int) -> None:
             due.sent(queue, at_ms)
         case PullReceived(queue, code=code):
             state: PullState = "waits" if code in _READ else "refused"
-            due.answered(queue, at_ms, len(event.messages), state)
+            is_sure = due.answered(queue, at_ms, len(event.messages), state)
+            if is_sure and code in (*_READ, _MOVED):
+                due.heard[queue] = at.known.consumption.life
             if code == _MOVED:
                 due.pulls.pop(queue, None)  # it gives the queue up, and begins anew
+                due.moved.pop(queue, None)
+                if is_sure and not at.known.consumption.is_broadcast(queue.client):
+                    due.moved[queue] = event.next_begin_offset
         case Resubscribed(op, is_done):
             due.subscribes(op.client, at_ms, is_done=is_done)
         case _:
@@ -176,8 +190,7 @@ def _put_off_at_once(at: At, client: str, now_ms: int) -> None:
             continue
         delay_ms = _delay_ms(at, queue, pull)
         if delay_ms:
-            # What makes it full is seen by the round that takes it, or by none.
-            is_full = delay_ms == FLOW_CONTROL_MS and _is_full(at, queue)
+            is_full = delay_ms == FLOW_CONTROL_MS and _is_filled(at, queue)
             began_ms = at.step.entries[0].at_ms
             least_ms = began_ms + FLOW_CONTROL_MS if is_full else pull.least_ms
             due.pulls[queue] = pull.put_off(least_ms, now_ms + delay_ms)
@@ -202,6 +215,14 @@ def _delay_ms(at: At, queue: OneQueue, pull: DuePull) -> int:
     is_far = share.was_moved or share.asked - share.begun > SPAN_MAX
     may_be_full = at_most > at.known.setup.pull_threshold or is_far
     return FLOW_CONTROL_MS if may_be_full else 0
+
+
+def _is_filled(at: At, queue: OneQueue) -> bool:
+    """Whether the newest answer alone is too much, so that its round sees that."""
+    share = at.known.consumption.shares.get(queue)
+    if share is None or len(share.ends) != 1:
+        return False
+    return len(share.newest - share.worked) > at.known.setup.pull_threshold
 
 
 def _is_full(at: At, queue: OneQueue) -> bool:
