@@ -474,7 +474,7 @@ class Clients:
         return {client: disk.snapshot() for client, disk in self._disks.items()}
 
     def find_disks(self, disks: Mapping[str, DiskSnapshot]) -> None:
-        """Adopt these disks, each of a client whose process was killed."""
+        """Give each client, by name, the disk that its killed process left."""
         for client, snapshot in disks.items():
             disk = self._disks[client] = SimDisk.fork(snapshot)
             disk.crash(_ENDS_OF_CLIENTS["kill"])

@@ -22,7 +22,8 @@ from crashmq.models.verdict import Place, Violation
 def is_enough(start: int, end: int, least_pages: int, *, is_full: bool) -> bool:
     """Whether bytes [start, end) of one file are enough for a flush or commit.
 
-    In a full file any byte is enough, and with ``least_pages`` 0 in any file.
+    They must reach over the borders of ``least_pages`` pages of 4 KiB. In a full file
+    any byte is enough, and with ``least_pages`` 0 in any file.
 
     Source: DefaultMappedFile#isAbleToFlush, #isAbleToCommit.
     """

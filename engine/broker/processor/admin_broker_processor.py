@@ -99,7 +99,7 @@ class AdminBrokerProcessor:
     def delete_subscription_group(
         self, group: str, *, clean_offset: bool = True
     ) -> None:
-        """Delete a group's configuration, and with ``clean_offset`` its offsets.
+        """Delete a group's configuration, and its offsets unless told otherwise.
 
         Raises:
             OSError: the disk failed; the configuration is kept, the offsets may be
