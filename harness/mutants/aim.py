@@ -1,10 +1,13 @@
 """Aim: what a hunt tries first, given where its bug was planted.
 
-A bug shows only if its text runs. So of four seeded programs three are of scenarios
-that run the changed lines, in proportion to how often they do; and of four neighbours
-three are those of programs that run them. The fourth is any, since a bug may show
-through other lines, and the counts are of some programs only. Nothing else about the
-mutant is used: not what it does, and not which law it violates.
+A bug shows only if its text runs, and mostly when something unusual runs with it: a
+read that fails, a damaged file. So of four seeded programs three are of scenarios that
+run the mutant's place. Half of their turns go to what runs the changed lines; the other
+half is divided equally among the ways through the lines' function, however few programs
+take one. A scenario whose episodes cost twice the time has half as many turns. Of four
+neighbours three are those of programs that run the changed lines. The fourth is any,
+since a bug may show through other lines, and the counts are of some programs only.
+Nothing else about the mutant is used: not what it does, and not which law it violates.
 
 For a changed constant the lines that name it count. If no counted program runs the
 lines, those that call their function count; then those that call its class, and its
@@ -19,6 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
 from crashmq import engine
 from crashmq.harness.mutants.corpus import Entry, neighbour
@@ -42,6 +46,9 @@ TURNS = 120  # of scenarios, after which they come again
 _ENGINE = Path(engine.__file__).parent
 _PREFIX = "crashmq.engine"
 
+_Place: TypeAlias = tuple[FunctionLines, FunctionCode, list[int]]
+"""A function as it was counted and as it stands, and the lines in question."""
+
 
 @dataclass(frozen=True, slots=True)
 class Aim:
@@ -51,10 +58,12 @@ class Aim:
         scenarios: scenarios in turn, each as often as it runs the lines; () for the
             usual turns.
         entries: programs whose neighbours are tried; () for those of the corpus.
+        is_in_code: whether they are lines of functions, whose calls can be seen.
     """
 
     scenarios: tuple[str, ...] = ()
     entries: tuple[Entry, ...] = ()
+    is_in_code: bool = False
 
 
 NO_AIM = Aim()
@@ -71,11 +80,35 @@ def aim_of(mutant: Mutant, shares: Mapping[str, int]) -> Aim:
     found = [runs for edit in mutant.edits for runs in _runs_of(reach, edit)]
     if not found:
         return NO_AIM
+    ways = [runs for edit in mutant.edits for runs in _ways_of(reach, edit)]
     weights: dict[str, float] = {}
-    for runs in found:
-        for name, count in runs.counts.items():
-            weights[name] = weights.get(name, 0.0) + count * shares.get(name, 1)
-    return Aim(in_turn(weights, TURNS), _entries(reach, found))
+    for half in (found, ways):
+        for runs in half:
+            for name, part in _turns_of(reach, runs, shares).items():
+                weights[name] = weights.get(name, 0.0) + part / len(half)
+    is_in_code = all(_is_in_code(edit) for edit in mutant.edits)
+    return Aim(in_turn(weights, TURNS), _entries(reach, found), is_in_code)
+
+
+def _is_in_code(edit: Edit) -> bool:
+    """Whether an edit is in a function, and not a constant or a field."""
+    functions = functions_of(_source(edit.module))
+    return any(edit.function == one.name for one in functions)
+
+
+def _turns_of(
+    reach: Reach, runs: Runs, shares: Mapping[str, int]
+) -> Mapping[str, float]:
+    """The part of the turns that each scenario has which runs a line; together 1.
+
+    It is the larger, the more of its episodes run the line and the less they cost.
+    """
+    weights = {
+        name: count * shares.get(name, 1) / max(1.0, reach.costs_ms[name])
+        for name, count in runs.counts.items()
+    }
+    total = sum(weights.values())
+    return {name: weight / total for name, weight in weights.items()}
 
 
 def neighbour_by(aim: Aim, seed: int, number: int) -> tuple[str, Program]:
@@ -115,12 +148,15 @@ def _runs_of(reach: Reach, edit: Edit) -> list[Runs]:
     """What runs the lines that an edit changes, or else comes nearest to them."""
     if edit.module not in reach.functions:
         return []
-    try:
-        places = list(_places(reach, edit))
-    except (MutantError, OSError, SyntaxError):
-        return []  # it cannot be planted either, and that is told there
+    places = _places_of(reach, edit)
     found = [runs for place in places if (runs := _of_place(reach, *place))]
     return found or _around(reach, edit)
+
+
+def _ways_of(reach: Reach, edit: Edit) -> list[Runs]:
+    """What runs any line of the functions that an edit changes or concerns."""
+    places = _places_of(reach, edit)
+    return [runs for lines, _, _ in places for runs in reach.of_ways(lines)]
 
 
 def _of_place(
@@ -152,9 +188,18 @@ def _around(reach: Reach, edit: Edit) -> list[Runs]:
     return []
 
 
-def _places(
-    reach: Reach, edit: Edit
-) -> Iterator[tuple[FunctionLines, FunctionCode, list[int]]]:
+def _places_of(reach: Reach, edit: Edit) -> list[_Place]:
+    """The places of an edit; none where nothing was counted, or it cannot be planted.
+
+    What cannot be planted is told by whoever plants it.
+    """
+    try:
+        return list(_places(reach, edit)) if edit.module in reach.functions else []
+    except (MutantError, OSError, SyntaxError):
+        return []
+
+
+def _places(reach: Reach, edit: Edit) -> Iterator[_Place]:
     """The functions whose lines an edit changes, or that name what it changes."""
     source = _source(edit.module)
     changed = _changed_lines(source, edited(source, edit, edit.module))
@@ -169,9 +214,7 @@ def _places(
         yield from _naming(reach, edit.function.rpartition(".")[2])
 
 
-def _naming(
-    reach: Reach, word: str
-) -> Iterator[tuple[FunctionLines, FunctionCode, list[int]]]:
+def _naming(reach: Reach, word: str) -> Iterator[_Place]:
     """The lines of the whole engine that name a constant or a field."""
     for module, functions in reach.functions.items():
         for function, words in _words_of(module):

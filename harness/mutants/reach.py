@@ -3,7 +3,8 @@
 A hunt that knows where a bug was planted tries first what runs that place
 (``harness.mutants.aim``). The counts were made on the clean engine and come with the
 harness, as ``reach.json``: for each line of each function how many of a scenario's
-episodes run it, a few episodes that do, and the programs of the corpus that do. Lines
+episodes run it, a few episodes that do, and the programs of the corpus that do; and
+what an episode of each scenario costs, so that a hunt divides time, not programs. Lines
 are numbered from their function's first one, without its docstring and comments, so
 that these may be reworded. Of a function whose code was changed since, only its calls
 are known. ``crashmq corpus --reach`` counts again.
@@ -17,6 +18,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -82,12 +84,18 @@ class FunctionLines:
 
 @dataclass(slots=True)
 class Reach:
-    """All counts; functions by module and name, as edits name them."""
+    """All counts; functions by module and name, as edits name them.
+
+    Attributes:
+        costs_ms: by scenario, the processor time that one episode took on the machine
+            that counted; only their ratios mean anything.
+    """
 
     episodes: int
     corpus_hash: str
     runs: list[Runs] = field(default_factory=list)
     functions: dict[str, dict[str, FunctionLines]] = field(default_factory=dict)
+    costs_ms: dict[str, float] = field(default_factory=dict)
 
     def of_line(self, function: FunctionLines, number: int) -> Runs | None:
         """What runs a line; None if no counted program does."""
@@ -98,6 +106,10 @@ class Reach:
     def of_calls(self, function: FunctionLines) -> Runs | None:
         """What calls a function; None if no counted program does."""
         return self.of_line(function, 0)
+
+    def of_ways(self, function: FunctionLines) -> list[Runs]:
+        """What runs each of a function's runs of lines, each kind of runs once."""
+        return [self.runs[kind] for kind in sorted({*function.kinds} - {_NEVER})]
 
 
 def program_of(number: int) -> tuple[str, Program]:
@@ -189,13 +201,18 @@ def gather(
     entries = packaged_corpus()
     by_line: dict[tuple[str, int], tuple[list[int], list[int]]] = {}
     rows = supervised(partial(_lines_of, total), range(total + len(entries)), TIMEOUT_S)
-    for number, row in enumerate(rows):
-        for line in row if isinstance(row, frozenset) else ():
-            seen, kept = by_line.setdefault(line, ([], []))
-            (seen if number < total else kept).append(number)
-        told(number + 1, total + len(entries))
     names = tuple(SCENARIOS)
     reach = Reach(episodes, corpus_hash())
+    for number, row in enumerate(rows):
+        if isinstance(row, _Met):
+            for line in row.lines:
+                seen, kept = by_line.setdefault(line, ([], []))
+                (seen if number < total else kept).append(number)
+            if number < total:
+                name = names[number % len(names)]
+                cost_ms = row.cpu_s * 1000 / episodes
+                reach.costs_ms[name] = reach.costs_ms.get(name, 0.0) + cost_ms
+        told(number + 1, total + len(entries))
     known: dict[str, int] = {}
     kinds: dict[tuple[str, int], int] = {}
     for line in sorted(by_line):
@@ -227,7 +244,14 @@ def _spread(numbers: Sequence[int], most: int) -> tuple[int, ...]:
     return tuple(numbers[::apart])
 
 
-def _lines_of(total: int, number: int) -> LineSet:
+class _Met(NamedTuple):
+    """The lines that a program runs, and the processor time it takes untraced."""
+
+    lines: LineSet
+    cpu_s: float
+
+
+def _lines_of(total: int, number: int) -> _Met:
     if number < total:
         scenario, program = program_of(number)
     else:
@@ -236,7 +260,9 @@ def _lines_of(total: int, number: int) -> LineSet:
     met: set[tuple[str, int]] = set()
     with traced(met):
         run_program(program, scenario, keep_trace=False)
-    return frozenset(met)
+    began = time.process_time()
+    run_program(program, scenario, keep_trace=False)
+    return _Met(frozenset(met), time.process_time() - began)
 
 
 def _name_functions(reach: Reach, kinds: Mapping[tuple[str, int], int]) -> None:
@@ -276,6 +302,7 @@ def written(reach: Reach) -> str:
             "episodes": reach.episodes,
             "corpus": reach.corpus_hash,
             "scenarios": names,
+            "costs_ms": [round(reach.costs_ms[name]) for name in names],
         }
     ]
     for runs in reach.runs:
@@ -307,6 +334,7 @@ def read(text: str) -> Reach:
     """Parse what ``written`` wrote."""
     head, *rows = map(json.loads, text.splitlines())
     reach = Reach(head["episodes"], head["corpus"])
+    reach.costs_ms = dict(zip(head["scenarios"], head["costs_ms"], strict=True))
     for row in rows:
         match row:
             case [counts, list() as examples, list() as entries]:

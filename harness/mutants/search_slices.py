@@ -26,6 +26,7 @@ from crashmq.harness.explore.schedules import each_stop
 from crashmq.harness.mutants.aim import NO_AIM, Aim
 from crashmq.harness.mutants.policies import OURS, POLICIES, run_under
 from crashmq.harness.mutants.search_turns import (
+    SEEDS_APART,
     STOPPED,
     SliceKind,
     episodes_of,
@@ -52,8 +53,6 @@ FAILURES = 8
 LIMITS = Limits(exact_max=64, promising=32, draws=16, nested_max=4, nested_draws=1)
 """A slice tries a little of many histories, where the explorer's command tries all of
 one: bugs lie in few moments, and nobody knows in which."""
-
-_SEEDS_APART = 1_000_003
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +128,7 @@ def _machine(seed: int, number: int, aim: Aim) -> SliceRow:
     )
     chosen = settings(chosen, derandomize=False, database=None)
     row = SliceRow()
-    test = seeded(seed * _SEEDS_APART + number)(machine)
+    test = seeded(seed * SEEDS_APART + number)(machine)
     try:
         with warnings.catch_warnings():
             # Of strategies over many setups; nobody reads their text here.
@@ -156,7 +155,7 @@ def _machine_of(scenario: str) -> type[StoreMachine]:
 def _explore(seed: int, number: int, aim: Aim) -> SliceRow:
     """Explore crashes at a few crash points of the beginning of one program."""
     scenario, program = explored_program(seed, number, aim)
-    draw = mixed(seed * _SEEDS_APART + number)
+    draw = mixed(seed * SEEDS_APART + number)
     length = EXPLORED_OPS[draw % len(EXPLORED_OPS)]
     history = record(replace(program, ops=program.ops[:length]), scenario)
     apart = max(1, len(history.crash_points) // EXPLORED_CRASH_POINTS)
@@ -179,14 +178,14 @@ def _explore(seed: int, number: int, aim: Aim) -> SliceRow:
     return row
 
 
-def _stops(seed: int, number: int, aim: Aim) -> SliceRow:  # noqa: ARG001  # of one kind
+def _stops(seed: int, number: int, aim: Aim) -> SliceRow:
     """Stop one activity at each of its switch points; then check what is durable.
 
     Most bugs between two activities need one stop at one point, which is not known.
     """
     row = SliceRow()
     for one in range(number * STOPS, (number + 1) * STOPS):
-        program = overlapping_program(mixed(seed * _SEEDS_APART + one))
+        program = overlapping_program(seed, one, aim)
         if _take(row, "stops", each_stop(program, STOPPED, SWEEP_POINTS)):
             break
     return row

@@ -9,7 +9,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Literal
 
+from crashmq.harness.disk.hashing import mixed
+from crashmq.harness.explore.schedules import together_in
 from crashmq.harness.mutants.aim import ANY_OF, NO_AIM, Aim, neighbour_by
+from crashmq.harness.mutants.edited_runs import first_that_runs_it, runs_edited
 from crashmq.models.program import Program
 from crashmq.scenarios.catalogue.failing import failing_for
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
@@ -21,6 +24,7 @@ SliceKind = Literal["soak", "neighbours", "stops", "failures", "explore", "machi
 EPISODES = 10
 ROUND = 20  # slices from one of a hunt's rarer kinds to the next one
 STOPPED = "overlaps"
+SEEDS_APART = 1_000_003
 
 SHARES = {
     "broker_mixtures": 4,
@@ -68,19 +72,44 @@ def explored_program(seed: int, number: int, aim: Aim = NO_AIM) -> tuple[str, Pr
     return name, program_for(SCENARIOS[name], seed, number * EPISODES)
 
 
-def overlapping_program(draw: int) -> Program:
-    """A short program of the scenario ``STOPPED`` in which two ops overlap."""
+def overlapping_program(seed: int, turn: int, aim: Aim = NO_AIM) -> Program:
+    """A short program of the scenario ``STOPPED`` in which two ops overlap.
+
+    With an aim, one of the two runs the planted text, if a few programs are enough to
+    find such a one.
+    """
     space, setups = SCENARIOS[STOPPED].space, SCENARIOS[STOPPED].setups
-    setup = setups[draw % len(setups)]
-    return Program(setup, phrase_for(space, setup, "overlap", draw))
+
+    def drawn(number: int) -> Program:
+        draw = mixed(seed * SEEDS_APART + number)
+        setup = setups[draw % len(setups)]
+        return Program(setup, phrase_for(space, setup, "overlap", draw))
+
+    if not aim.is_in_code:
+        return drawn(turn)
+    return first_that_runs_it(
+        drawn, lambda one: runs_edited(one, STOPPED, together_in(one)), turn
+    )
 
 
 def failing_program(
     seed: int, turn: int, aim: Aim = NO_AIM
 ) -> tuple[str, Program, int]:
-    """A scenario, a program, and the number of its op whose calls are to fail."""
+    """A scenario, a program, and the number of its op whose calls are to fail.
+
+    With an aim, that op runs the planted text, if a few programs are enough to find
+    such a one.
+    """
     name = scenario_of_turn(turn, aim)
-    return name, *failing_for(SCENARIOS[name], seed, turn)
+
+    def drawn(number: int) -> tuple[Program, int]:
+        return failing_for(SCENARIOS[name], seed, number)
+
+    if not aim.is_in_code:
+        return name, *drawn(turn)
+    return name, *first_that_runs_it(
+        drawn, lambda one: runs_edited(one[0], name, one[1]), turn
+    )
 
 
 def scenario_of_slice(number: int, aim: Aim = NO_AIM) -> str:

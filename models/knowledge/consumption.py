@@ -203,8 +203,9 @@ class Consumption(Forked):
             if queue in self.taken:
                 self.taken[queue] = self.taken[queue]._replace(life=_NO_LIFE)
 
-    def forget_failed(self) -> None:
-        """Record that it is now unknown when failed messages are tried again."""
+    def clock_was_set_back(self) -> None:
+        """Record that waits may be over, and that new subscriptions may look older."""
+        self.subscriptions.clock_was_set_back()
         for queue, share in self.shares.items():
             self.shares[queue] = share._replace(failed=())
 

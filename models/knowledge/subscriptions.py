@@ -120,7 +120,7 @@ class Subscriptions(Forked):
         is_of_one_mind = all(one.is_like(members[0]) for one in members)
         return not is_of_one_mind or len(self.had.get(group, ())) > 1
 
-    def clock_went_back(self) -> None:
+    def clock_was_set_back(self) -> None:
         """Record that what is subscribed from now on may look older."""
         told = {group for group, had in self.had.items() if len(had) > 1}
         self.torn |= told

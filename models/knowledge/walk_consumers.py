@@ -21,7 +21,6 @@ from crashmq.models.history import (
     QueuesHeld,
     Resubscribed,
     SentBack,
-    TimePassed,
 )
 from crashmq.models.knowledge.consumption import NOTHING_TOLD, Failed, Share, Taken
 from crashmq.models.knowledge.knowledge import Knowledge
@@ -61,7 +60,7 @@ READ = ("SUCCESS", "PULL_NOT_FOUND", "PULL_RETRY_IMMEDIATELY")
 
 _OF_THEIRS = frozenset(
     {
-        *(ConsumerBegan, ConsumerEnded, Resubscribed, TimePassed, QueuesHeld),
+        *(ConsumerBegan, ConsumerEnded, Resubscribed, QueuesHeld),
         *(LocksAnswered, LocksReturned, OffsetRead, PullSent, PullReceived),
         *(Consumed, SentBack, OffsetSent),
     }
@@ -86,9 +85,6 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             known.ended(client, how)
         case Resubscribed(op, is_done):
             known.resubscribed(op, is_done=is_done)
-        case TimePassed(ms) if ms < 0:
-            known.subscriptions.clock_went_back()
-            known.forget_failed()
         case QueuesHeld(client, queues):
             yield from _gives_back(at, client, queues)
             known.holds(client, queues)
@@ -296,7 +292,8 @@ def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
         known.worked_off(queue, unique_key)
     elif share is not None:
         kept = share.without_failed(unique_key)
-        if at.step.crash is None:  # else the broker may have it, and not have told so
+        # Else the broker may have it and not have told so, or the wait may be over.
+        if at.step.crash is None and not at.step.sets_back:
             kept += (Failed(unique_key, at_ms, event.tries),)
         known.shares[queue] = share._replace(failed=kept)
 

@@ -100,6 +100,8 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
     """
     step, progress = at.step, at.known.progress
     at.known.consumption.owed.step_begins(at.known.model)
+    if step.sets_back:
+        at.known.consumption.clock_was_set_back()
     recovered: list[Recovered] = []
     before = dict(progress.now)
     told: dict[int, int] = {}
@@ -147,6 +149,8 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 at.known.consumption.broker_started()
                 progress.members = Members()
     yield from saw_work(at)
+    if step.sets_back:  # maybe behind what happened in the step, too
+        at.known.consumption.clock_was_set_back()
     if at.known.promises.reverts and not is_loaded:
         progress.is_doubtful = True
     if not (step.is_alone or step.crash or step.starts or step.is_stopping):

@@ -279,6 +279,8 @@ class IndexService:
         if self._disk.exists(path):
             # An earlier life lost the file of this name, or never began to fill it.
             self._disk.remove(path)
+        # Even if it cannot be made, another's sync may make its name durable meanwhile.
+        self._names_are_durable = False
         file = IndexFile(
             self._disk,
             path,
@@ -287,7 +289,6 @@ class IndexService:
             create=True,
         )
         self._last_name = name
-        self._names_are_durable = False
         self._files.append(file)
         CREATED.hit()
         return file

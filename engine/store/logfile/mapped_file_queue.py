@@ -8,6 +8,7 @@ and bytes count as flushed only once the names of their files are durable.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.probe import probe
@@ -76,17 +77,24 @@ def new_file(
     Raises:
         OSError: it could not be created, and does not exist.
     """
-    make_dirs(disk, path.rpartition("/")[0])
+    folder = path.rpartition("/")[0]
+    make_dirs(disk, folder)
     if disk.exists(path):
         # What an earlier life left under this name was lost to it, and is to us.
         disk.remove(path)
-    file = MappedFile(disk, path, file_size, create=True, pool=pool)
     try:
-        # New room may hold what another file had there, and no CRC covers all of a
-        # record: until its zeros are durable, a torn record could end in old bytes.
-        file.sync()
+        file = MappedFile(disk, path, file_size, create=True, pool=pool)
+        try:
+            # New room may hold what another file had there, and no CRC covers all of a
+            # record: until its zeros are durable, a torn record could end in old bytes.
+            file.sync()
+        except OSError:
+            file.destroy()
+            raise
     except OSError:
-        file.destroy()
+        # Meanwhile another's sync of the folder may have made the name durable.
+        with suppress(OSError):
+            disk.sync_dir(folder)
         raise
     return file
 
