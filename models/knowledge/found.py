@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from crashmq.models.appended import Appended
 from crashmq.models.files.deleted import ALL_QUEUES
-from crashmq.models.files.presumed import PresumedLog, presumed
+from crashmq.models.files.inferred_deletions import LogAfterDeletions, infer_deletions
 from crashmq.models.files.queue import UNIT_SIZE
 from crashmq.models.files.store_image import Record, StoreImage, read_store
 from crashmq.models.knowledge.knowledge import Knowledge
@@ -111,8 +111,8 @@ def _deletions(image: StoreImage) -> dict[QueueKey, int]:
         return dict(image.commit_log.deleted.places)
     paths = [path.split("/") for path in image.files if path.startswith(_QUEUES)]
     folders = {parts[1] for parts in paths}
-    log = presumed(image, folders).image.commit_log
-    if not isinstance(log, PresumedLog):
+    log = infer_deletions(image, folders).image.commit_log
+    if not isinstance(log, LogAfterDeletions):
         return {}
     return {
         key if key[0] in folders else (key[0], ALL_QUEUES): at
