@@ -1,8 +1,8 @@
-"""The walk of a store whose files and positions do not show what it holds.
+"""The walk for an opaque store: its files and positions do not show what it holds.
 
-Only its answers show that: what was acknowledged is there, in the order of its queue,
-until something happens that makes it uncertain. Then the queue is in doubt, or all are,
-and laws about their content are no longer asked.
+Only its answers do. A message that was acknowledged is there, in the order of its
+queue, until something happens that makes this uncertain. Then the queue is in doubt, or
+all queues are, and laws about their content are no longer asked.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def walk_for(capabilities: frozenset[Capability]) -> Walk:
 
     ``walk`` if its files and positions show what it holds.
     """
-    return walk if tells_all(capabilities) else walk_untold
+    return walk if tells_all(capabilities) else walk_opaque
 
 
-def walk_untold(at: At) -> Iterator[Moment]:
+def walk_opaque(at: At) -> Iterator[Moment]:
     """Lead what is known through a step; stop at each moment. As ``walk``."""
     step, known = at.step, at.known
     if step.raised or step.starts:
