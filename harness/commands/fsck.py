@@ -98,10 +98,10 @@ def _runner(workers: int | None, master: str | None) -> Iterator[Runner]:
     if master is None:
         yield by_processes(workers) if workers and workers > 1 else here
         return
-    from crashmq.harness.commands.reporting import lacking_is_told
+    from crashmq.harness.commands.reporting import reporting_what_is_missing
 
     with (
-        lacking_is_told(spark=True),
+        reporting_what_is_missing(spark=True),
         TemporaryDirectory(prefix="crashmq-fsck-") as scratch,
     ):
         from crashmq.reports.spark import mapped, open_session

@@ -37,7 +37,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @contextmanager
-def lacking_is_told(*, spark: bool, instead: str = "") -> Iterator[None]:
+def reporting_what_is_missing(*, spark: bool, instead: str = "") -> Iterator[None]:
     """Say in one sentence what is missing here, or what is wrong with a request.
 
     Args:

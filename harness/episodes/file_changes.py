@@ -66,7 +66,7 @@ def changes(before: Mapping[str, Bytes], after: Mapping[str, Bytes]) -> Changes:
     return Changes(read_store(before), read_store(after))
 
 
-def told_whole(seen: Changes) -> Iterator[str]:
+def change_lines(seen: Changes) -> Iterator[str]:
     """A line for each thing that changed."""
     yield from (f"- record {_record(one)}" for one in seen.cut)
     yield from (f"+ record {_record(one)}" for one in seen.added)
@@ -77,8 +77,8 @@ def told_whole(seen: Changes) -> Iterator[str]:
     yield from (f"~ {one}" for one in seen.others())
 
 
-def told_short(seen: Changes) -> str:
-    """What a start did to files, in a line; "changed nothing" if so."""
+def change_summary(seen: Changes) -> str:
+    """What a start did to files, in one line; "changed nothing" if so."""
     said = []
     if seen.cut:
         size = sum(one.size for one in seen.cut)

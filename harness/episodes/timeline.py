@@ -19,7 +19,7 @@ from crashmq.harness.episodes.marks import (
     PASSED_MARK,
     UNKNOWN_MARK,
 )
-from crashmq.harness.episodes.watched import StartTold
+from crashmq.harness.episodes.watched import StartSummary
 from crashmq.models.describe import describe
 from crashmq.models.observations import (
     Observation,
@@ -79,7 +79,7 @@ def timeline(
     *,
     width: int = 100,
     replay: str = "",
-    starts: Sequence[StartTold] | None = None,
+    starts: Sequence[StartSummary] | None = None,
 ) -> str:
     """The episode as text: a head, a line a step, the breach, what to type next.
 

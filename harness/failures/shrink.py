@@ -21,8 +21,8 @@ from crashmq.harness.failures.simplify import (
     simpler_everywhere,
     simpler_ops,
     simpler_setups,
-    told_by,
     unwrapped,
+    with_turns_listed,
 )
 from crashmq.models.observations import Put
 from crashmq.models.ops import During, Op, PutMessage, Session, Together
@@ -271,7 +271,7 @@ class _Search:
         for step in self.result.trace:
             ops = self.best.ops
             if 0 <= step.number < len(ops) and step.turns:
-                told = told_by(ops[step.number], step.turns)
+                told = with_turns_listed(ops[step.number], step.turns)
                 if told != ops[step.number] and is_op(told):
                     at = step.number
                     self._take_ops((*ops[:at], told, *ops[at + 1 :]))

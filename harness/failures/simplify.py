@@ -93,16 +93,16 @@ def _shorter_sessions(op: Together) -> Iterator[Together]:
             yield replace(op, ops=(*op.ops[:number], less, *op.ops[number + 1 :]))
 
 
-def told_by(op: Event, turns: tuple[tuple[int, int], ...]) -> Event:
-    """The op with its schedule said point by point, as it was run."""
+def with_turns_listed(op: Event, turns: tuple[tuple[int, int], ...]) -> Event:
+    """The op with its schedule listed point by point, as it was run."""
     match op:
         case Together(ops, schedule):
             told = Schedule(preemptions=turns, grain=schedule.grain)
             return Together(ops, told)
         case During(inner, at_action, event):
-            changed = told_by(inner, turns)
+            changed = with_turns_listed(inner, turns)
             assert is_op(changed), changed
-            return During(changed, at_action, told_by(event, turns))
+            return During(changed, at_action, with_turns_listed(event, turns))
         case _:
             return op
 

@@ -31,7 +31,7 @@ _CHAIN_MAX: Final = 1_000_000
 
 
 @dataclass(slots=True)
-class QueueTold:
+class QueueOverview:
     """One queue: offsets and times of its whole messages, and their bytes in the log.
 
     ``listed_min`` and ``listed_max`` are the range of its files' units, max past the
@@ -71,9 +71,11 @@ def listings_of(record: Record) -> Iterator[Record]:
                 yield listed
 
 
-def queues_of(files: Files, tell: Tell = tell_nobody) -> tuple[list[QueueTold], int]:
+def queues_of(
+    files: Files, tell: Tell = tell_nobody
+) -> tuple[list[QueueOverview], int]:
     """Every queue that has a message or a file, and how many gaps the log has."""
-    found: dict[tuple[str, int], QueueTold] = {}
+    found: dict[tuple[str, int], QueueOverview] = {}
     gaps = 0
     for part in records_in(files, tell):
         if isinstance(part, Gap):
@@ -82,10 +84,10 @@ def queues_of(files: Files, tell: Tell = tell_nobody) -> tuple[list[QueueTold], 
         for listed in listings_of(part):
             key = listed.topic, listed.queue_id
             if key not in found:
-                found[key] = QueueTold(*key)
+                found[key] = QueueOverview(*key)
             found[key].add(listed)
     for key, units in queue_files(files).items():
-        queue = found.setdefault(key, QueueTold(*key))
+        queue = found.setdefault(key, QueueOverview(*key))
         queue.listed_min, queue.listed_max = _range_of(units)
     return [found[key] for key in sorted(found)], gaps
 

@@ -49,8 +49,8 @@ from crashmq.harness.disk.profiles import PROFILES
 from crashmq.harness.disk.sim_disk import DiskSnapshot, SimDisk
 from crashmq.harness.scheduling.sim_runtime import SimRuntime
 from crashmq.harness.subjects.allocation import strategy_of
+from crashmq.harness.subjects.observed_offsets import ObservedOffsets
 from crashmq.harness.subjects.one_at_a_time import OneAtATime
-from crashmq.harness.subjects.told_offsets import ToldOffsets
 from crashmq.models.brokers import RETRY_PREFIX, broker_of
 from crashmq.models.history import (
     Consumed,
@@ -169,12 +169,12 @@ class _Client:
 
     def _offset_store(
         self, op: StartConsumer, clients: Clients
-    ) -> RemoteBrokerOffsetStore | ToldOffsets:
+    ) -> RemoteBrokerOffsetStore | ObservedOffsets:
         if not op.broadcasts:
             return RemoteBrokerOffsetStore(op.group, self, clients.runtime)
         mount = clients.disk_of(op.client).mount()
         store = LocalFileOffsetStore(mount, op.client, op.group, clients.runtime)
-        return ToldOffsets(store, self.queue_of_mine, self.check, clients.tell)
+        return ObservedOffsets(store, self.queue_of_mine, self.check, clients.tell)
 
     def run(self, task: ConsumerTask, times: int) -> int:
         """Do some rounds of a task; how much work that was."""

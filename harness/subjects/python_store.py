@@ -26,7 +26,7 @@ from crashmq.harness.subjects.consumers import Consumers
 from crashmq.harness.subjects.damage import Damages, plant, selected
 from crashmq.harness.subjects.engine_config import config_of, epoch_of, place_found
 from crashmq.harness.subjects.engine_messages import answer_of, bit_map_of, message_of
-from crashmq.harness.subjects.one_at_a_time import OneAtATime, ToldRounds, just_turn
+from crashmq.harness.subjects.one_at_a_time import ObservedRounds, OneAtATime, just_turn
 from crashmq.harness.subjects.removals import taken_away
 from crashmq.models.history import Happening, TakenAway
 from crashmq.models.messages import MessageToPut
@@ -517,7 +517,7 @@ class PythonStore:
         self._services = {service.name: service for service in hosted.services}
         answering = [self._turned_alone(service.name) for service in store.waited_for]
         self._runtime.serve(
-            [ToldRounds(one, self._turned) for one in answering if one is not None]
+            [ObservedRounds(one, self._turned) for one in answering if one is not None]
         )
         damaged = tuple([(at.start, at.end) for at in store.damaged_ranges])
         return Started(store.last_exit_ok, store.commit_log.scanned_bytes, damaged)

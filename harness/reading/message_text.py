@@ -1,4 +1,4 @@
-"""One message as people and programs read it: every field decoded."""
+"""One message with every field decoded, for people and for programs."""
 
 from __future__ import annotations
 
