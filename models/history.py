@@ -220,7 +220,7 @@ class BrokerPullAnswered:
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
-class ReplicasTold:
+class ReplicasConfirmed:
     """Replicas have the log up to ``phy_offset``."""
 
     phy_offset: int
@@ -647,7 +647,7 @@ Happening: TypeAlias = (
     | BrokerPullAsked
     | BrokerPullHeld
     | BrokerPullAnswered
-    | ReplicasTold
+    | ReplicasConfirmed
     | OffsetsLoaded
     | ConsumerBegan
     | ConsumerEnded
@@ -1161,7 +1161,7 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None] | None] = {
     BrokerPullAsked: None,
     BrokerPullHeld: None,
     BrokerPullAnswered: None,
-    ReplicasTold: None,
+    ReplicasConfirmed: None,
     OffsetsLoaded: None,
     ConsumerBegan: None,
     ConsumerEnded: None,

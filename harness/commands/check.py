@@ -154,7 +154,7 @@ def _check(typed: _Typed) -> None:
         _print(told, names, planted_bug, typed)
         for entry in baseline.expired:
             until = f"another date in {typed.baseline}"
-            say(f"expired: {entry.told}; mend it, or give it {until}")
+            say(f"expired: {entry.sentence}; mend it, or give it {until}")
     with writing():
         if typed.junitxml:
             write_junit(told, typed.junitxml)
@@ -215,7 +215,7 @@ def _print(
     for why in result.unjudged:
         say(f"not judged: {why}")
     for entry, times in result.known.items():
-        say(f"known: {entry.told} (met {times} times)")
+        say(f"known: {entry.sentence} (met {times} times)")
     if result.cannot and not typed.quiet:
         say(f"not asked, {told.subject} cannot do it: {', '.join(result.cannot)}")
     if result.not_run and not result.interrupted and not result.failures:

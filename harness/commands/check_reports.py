@@ -164,7 +164,7 @@ def _page(told: GateReport) -> str:
             "```",
             "",
         ]
-    lines += [f"- known: {printable_lines(one.told)}" for one in result.known]
+    lines += [f"- known: {printable_lines(one.sentence)}" for one in result.known]
     lines += [f"- not judged: {printable_lines(why)}" for why in result.unjudged]
     return "\n".join(lines) + "\n"
 

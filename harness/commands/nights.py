@@ -38,7 +38,7 @@ def command(directory: Place, baseline: Path | None) -> None:
     for told in unreadable:
         say(f"  ! {told}")
     for entry in known.expired:
-        say(f"  ! expired: {entry.told}")
+        say(f"  ! expired: {entry.sentence}")
     for one in nights.failures:
         say(f"  {one.signature}: {one.told}")
     say(f"  report  {directory / 'nights.html'}")

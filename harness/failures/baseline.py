@@ -42,7 +42,7 @@ class Known:
         return self.law == law and self.scenario in ("", scenario)
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """The entry in a line."""
         where = f" in {self.scenario}" if self.scenario else ""
         return f"{self.law}{where}, until {self.expires}: {self.reason}"

@@ -84,18 +84,18 @@ from crashmq.models.knowledge.moments import (
     TopicGone,
 )
 from crashmq.models.knowledge.moments_of_consumers import (
+    ConsumerCommitted,
     GroupCaughtUp,
     GroupConfigsSeen,
     GroupIdle,
     GroupIsAt,
     LockAnswered,
     LockNeeded,
-    MembersTold,
+    MembersListed,
     MessageConsumed,
     MessageSentBack,
     MessagesPulled,
     NothingToDo,
-    OffsetTold,
     PullGoesOn,
     PullMoved,
     QueueBegunAnew,
@@ -210,8 +210,14 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     **dict.fromkeys(
         (
             *(PullGoesOn, MessagesPulled, GroupIsAt, MessageConsumed, MessageSentBack),
-            *(LockAnswered, LockNeeded, QueueGivenBack, QueueBegunAnew, OffsetTold),
-            *(PullMoved, MembersTold, TopicsNeeded),
+            *(
+                LockAnswered,
+                LockNeeded,
+                QueueGivenBack,
+                QueueBegunAnew,
+                ConsumerCommitted,
+            ),
+            *(PullMoved, MembersListed, TopicsNeeded),
         ),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS, Fact.TRACKS_PROGRESS),
     ),

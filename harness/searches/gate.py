@@ -236,7 +236,7 @@ class _Gate:
         with SideBySide(work, options.workers, timeout_s) as side_by_side:
             try:
                 side_by_side.add(self._in_order(until))
-                for part, row in side_by_side.told(until):
+                for part, row in side_by_side.messages(until):
                     self._take(part, row)
                     self.progress(self._progress())
                     if options.first_only and self._wanted():
@@ -248,7 +248,7 @@ class _Gate:
             side_by_side.add(
                 [Part(one.scenario, one.phase, one) for one in self._wanted()]
             )
-            for part, row in side_by_side.told():
+            for part, row in side_by_side.messages():
                 self._take(part, row)
                 self.progress(self._progress())
 

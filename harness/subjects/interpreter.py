@@ -55,7 +55,7 @@ from crashmq.models.history import (
     Read,
     ReadAnswered,
     ReadAsked,
-    ReplicasTold,
+    ReplicasConfirmed,
     RoundDone,
     RoundsEnded,
     StartBegan,
@@ -345,7 +345,7 @@ class Interpreter:
             case ConfirmLog(behind):
                 seen = subject.confirm_log(behind)
                 if isinstance(seen, LogConfirmed):
-                    self._note(who, ReplicasTold(seen.phy_offset))
+                    self._note(who, ReplicasConfirmed(seen.phy_offset))
                 return seen
             case FillDisk(percent):
                 return subject.fill_disk(percent)

@@ -299,7 +299,7 @@ class Consumption(Forked):
         if taken is not None:
             self.taken[queue] = taken._replace(told=offset)
         if share is not None and share.begins_group and not share.was_moved:
-            self.owed.stands_by(self.key_of(queue), share.begun)
+            self.owed.began_again_at(self.key_of(queue), share.begun)
 
     def worked_until(self, queue: OneQueue, model: ReferenceModel) -> int:
         """The end of what a consumer has worked off of a queue without a gap; or -1.
@@ -325,9 +325,9 @@ class Consumption(Forked):
     def _share_of(self, queue: OneQueue) -> Share | None:
         return self.shares.get(queue) or self.leaving.get(queue)
 
-    def worked_off(self, queue: OneQueue, unique_key: str) -> None:
+    def consumed_one(self, queue: OneQueue, unique_key: str) -> None:
         """Record that a message was consumed."""
-        self.owed.worked_off(self.key_of(queue), unique_key)
+        self.owed.consumed_one(self.key_of(queue), unique_key)
         for shares in (self.shares, self.leaving):
             if queue in shares:
                 shares[queue] = shares[queue].consumes(unique_key)

@@ -50,7 +50,7 @@ class MessagesPulled(Moment):
 
 
 @dataclass(slots=True)
-class OffsetTold(Moment):
+class ConsumerCommitted(Moment):
     """A consumer committed an offset of the log as it is; the broker now has ``kept``.
 
     ``end`` is the queue_offset that the queue's next message gets.
@@ -157,7 +157,7 @@ class LockNeeded(Moment):
 
 
 @dataclass(slots=True)
-class MembersTold(Moment):
+class MembersListed(Moment):
     """A broker listed the members of a group to one of its clients.
 
     Attributes:

@@ -26,12 +26,12 @@ from crashmq.models.knowledge.consumption import NOTHING_TOLD, Failed, Share, Ta
 from crashmq.models.knowledge.knowledge import Knowledge
 from crashmq.models.knowledge.moments import At, Moment, OffsetAnswered, QueueBegun
 from crashmq.models.knowledge.moments_of_consumers import (
+    ConsumerCommitted,
     GroupIsAt,
     LockNeeded,
     MessageConsumed,
     MessageSentBack,
     MessagesPulled,
-    OffsetTold,
     PullGoesOn,
     PullMoved,
     QueueBegunAnew,
@@ -263,7 +263,7 @@ def _was_told(at: At, queue: OneQueue, offset: int, kept: int) -> Iterator[Momen
     if at.known.progress.pending.get(known.key_of(queue)):
         return  # until it has heard of a reset, what it tells is dropped
     end = at.known.model.next_queue_offset((queue.topic, queue.queue_id))
-    yield OffsetTold(*at, queue, offset, kept, end)
+    yield ConsumerCommitted(*at, queue, offset, kept, end)
 
 
 def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
@@ -289,7 +289,7 @@ def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
     # One that broadcasts drops what it could not consume.
     drops = known.is_broadcast(queue.client) and not is_orderly
     if event.status == "success" or drops:
-        known.worked_off(queue, unique_key)
+        known.consumed_one(queue, unique_key)
     elif share is not None:
         kept = share.without_failed(unique_key)
         # Else the broker may have it and not have told so, or the wait may be over.
@@ -358,7 +358,7 @@ def _saw_sent_back(at: At, queue: OneQueue, record: bytes) -> MessageSentBack:
         if one.properties.get("UNIQ_KEY", "") == unique_key
         and one.reconsume_times == tries
     ]
-    at.known.consumption.worked_off(queue, key_in(record))
+    at.known.consumption.consumed_one(queue, key_in(record))
     return MessageSentBack(*at, queue, given, copies, len(alike))
 
 

@@ -12,7 +12,7 @@ from crashmq.models.history import (
     RoundDone,
 )
 from crashmq.models.knowledge.moments import At, Moment
-from crashmq.models.knowledge.moments_of_consumers import MembersTold
+from crashmq.models.knowledge.moments_of_consumers import MembersListed
 from crashmq.models.limits import CLIENT_SILENT_MS
 from crashmq.models.ops import TurnConsumer, all_parts
 
@@ -47,6 +47,6 @@ def walk_members(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
         case MembersAnswered(client, group, told):
             silent_ms, left = members.silent_for(group, at_ms), members.who_left(group)
             expired = members.who_expired(group)
-            yield MembersTold(*at, client, group, told, silent_ms, left, expired)
+            yield MembersListed(*at, client, group, told, silent_ms, left, expired)
         case _:
             pass

@@ -14,7 +14,7 @@ from crashmq.models.history import (
     BrokerPullAsked,
     BrokerPullHeld,
     LifeEnded,
-    ReplicasTold,
+    ReplicasConfirmed,
     RoundsEnded,
     StartEnded,
     StopEnded,
@@ -36,7 +36,7 @@ from crashmq.models.ops import PullThroughBroker, RunService
 
 _OF_PULLS = frozenset(
     {
-        *(BrokerPullAsked, BrokerPullHeld, BrokerPullAnswered, ReplicasTold),
+        *(BrokerPullAsked, BrokerPullHeld, BrokerPullAnswered, ReplicasConfirmed),
         *(StartEnded, LifeEnded, StopEnded, RoundsEnded),
     }
 )
@@ -78,7 +78,7 @@ def walk_pulls(at: At) -> Iterator[Moment]:
                     entry.at_ms,
                     pulls.resets.get(number),
                 )
-            case ReplicasTold(phy_offset):
+            case ReplicasConfirmed(phy_offset):
                 pulls.replicated = max(pulls.replicated, phy_offset)
             case StartEnded(seen=Started()) if at.known.setup.duplicates:
                 pulls.replicated = max(at.now.reput_from_offset, _listed_until(at))
