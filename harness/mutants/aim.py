@@ -1,13 +1,14 @@
 """Aim: what a hunt tries first, given where its bug was planted.
 
-A bug shows only if its text runs, and mostly when something unusual runs with it: a
-read that fails, a damaged file. So of four seeded programs three are of scenarios that
-run the mutant's place. Half of their turns go to what runs the changed lines; the other
-half is divided equally among the ways through the lines' function, however few programs
-take one. A scenario whose episodes cost twice the time has half as many turns. Of four
-neighbours three are those of programs that run the changed lines. The fourth is any,
-since a bug may show through other lines, and the counts are of some programs only.
-Nothing else about the mutant is used: not what it does, and not which law it violates.
+A bug shows only if its text runs, and often only in unusual cases: a read that fails, a
+damaged file. So of four seeded programs three are of scenarios that run its function.
+Half of these turns go to the scenarios that run the changed lines, in proportion to how
+often they do. The other half is divided equally among the paths through the function,
+however few programs take one of them. A scenario whose episodes cost twice the time
+gets half the turns. Of four neighbours three are those of programs that run the changed
+lines. The fourth is any, since a bug may show through other lines, and the counts are
+of some programs only. Nothing else about the mutant is used: not what it does, and not
+which law it violates.
 
 For a changed constant the lines that name it count. If no counted program runs the
 lines, those that call their function count; then those that call its class, and its
@@ -58,7 +59,7 @@ class Aim:
         scenarios: scenarios in turn, each as often as it runs the lines; () for the
             usual turns.
         entries: programs whose neighbours are tried; () for those of the corpus.
-        is_in_code: whether they are lines of functions, whose calls can be seen.
+        is_in_code: whether all edits are in functions, so that calls of them are seen.
     """
 
     scenarios: tuple[str, ...] = ()

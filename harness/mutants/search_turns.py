@@ -75,8 +75,7 @@ def explored_program(seed: int, number: int, aim: Aim = NO_AIM) -> tuple[str, Pr
 def overlapping_program(seed: int, turn: int, aim: Aim = NO_AIM) -> Program:
     """A short program of the scenario ``STOPPED`` in which two ops overlap.
 
-    With an aim, one of the two runs the planted text, if a few programs are enough to
-    find such a one.
+    With an aim these ops run a function that the bug edits, if such a program is found.
     """
     space, setups = SCENARIOS[STOPPED].space, SCENARIOS[STOPPED].setups
 
@@ -97,8 +96,7 @@ def failing_program(
 ) -> tuple[str, Program, int]:
     """A scenario, a program, and the number of its op whose calls are to fail.
 
-    With an aim, that op runs the planted text, if a few programs are enough to find
-    such a one.
+    With an aim the op runs a function that the bug edits, if such a program is found.
     """
     name = scenario_of_turn(turn, aim)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -215,12 +215,32 @@ class GroupConfigsSeen(Moment):
 class PullMoved(Moment):
     """A pull was answered with PULL_OFFSET_MOVED.
 
-    ``end`` is the queue_offset that the queue's next message gets.
+    Attributes:
+        queue: the queue, with its group and client.
+        to: where the consumer is sent.
+        end: the queue_offset that the queue's next message gets.
+        possible: where it may be sent; None: unknown.
     """
 
     queue: OneQueue
     to: int
     end: int
+    possible: frozenset[int] | None
+
+
+@dataclass(slots=True)
+class MoveTaken(Moment):
+    """A consumer that was sent elsewhere in a queue has committed where it begins.
+
+    Attributes:
+        queue: the queue, with its group and client.
+        told: the offset that it commits.
+        to: where it was sent or, if it asked then where its group is, that if lower.
+    """
+
+    queue: OneQueue
+    told: int
+    to: int
 
 
 @dataclass(slots=True)
@@ -294,3 +314,87 @@ class GroupCaughtUp(Moment):
 
     key: OffsetKey
     left: Sequence[Appended]
+
+
+@dataclass(slots=True)
+class PullDue(Moment):
+    """A round of a consumer's pull service has ended, and a queue's pull was due in it.
+
+    Attributes:
+        queue: the queue, with its group and client.
+        due_ms: since when it was due, at the latest.
+        now_ms: when the round ended.
+        is_sent: the consumer has pulled the queue.
+    """
+
+    queue: OneQueue
+    due_ms: int
+    now_ms: int
+    is_sent: bool
+
+
+@dataclass(slots=True)
+class PullTimed(Moment):
+    """A consumer pulls a queue; ``least_ms`` is when it may, at the earliest."""
+
+    queue: OneQueue
+    at_ms: int
+    least_ms: int
+
+
+@dataclass(slots=True)
+class HeartbeatOver(Moment):
+    """Heartbeat rounds of a client have ended; ``is_heard``: the broker took one."""
+
+    client: str
+    group: str
+    is_heard: bool
+
+
+@dataclass(slots=True)
+class LocksRenewed(Moment):
+    """Rounds that renew the locks of an orderly consumer's queues have ended.
+
+    Attributes:
+        client: whose queues.
+        held: the queues that it works on.
+        asked: those whose locks it has asked for.
+    """
+
+    client: str
+    held: Sequence[QueueKey]
+    asked: Collection[QueueKey]
+
+
+@dataclass(slots=True)
+class QueuePersisted(Moment):
+    """Rounds that persist a consumer's offsets have ended; it works on ``queue``.
+
+    Attributes:
+        queue: the queue, with its group and client.
+        told: the newest offset that it has committed; -1: none.
+        worked_until: the end of what it has consumed without a gap.
+    """
+
+    queue: OneQueue
+    told: int
+    worked_until: int
+
+
+@dataclass(slots=True)
+class QueuesTaken(Moment):
+    """A consumer has rebalanced, and was told the same members for all its topics.
+
+    Attributes:
+        client: the consumer.
+        group: its group.
+        held: the queues that it works on.
+        share: those that its strategy assigns to it.
+        refused: those whose locks it did not get.
+    """
+
+    client: str
+    group: str
+    held: Sequence[QueueKey]
+    share: Collection[QueueKey]
+    refused: Collection[QueueKey]

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from crashmq.models.files.config_tables import TableSeen
 from crashmq.models.files.offsets import OffsetKey, OffsetRows
+from crashmq.models.knowledge.due_pulls import DuePulls
 from crashmq.models.knowledge.filters import Filters
 from crashmq.models.knowledge.group_configs import GroupConfigs
 from crashmq.models.knowledge.members import Members
@@ -123,7 +124,7 @@ class Progress(Forked):
         topics: those that the broker knows.
         members: whom the broker has heard of.
         groups: how groups are configured.
-        asked_ms: when each client's consumer was asked last to work on what it has.
+        due: what consumers have to do in time.
         tables: what it has written of all.
     """
 
@@ -136,7 +137,7 @@ class Progress(Forked):
     filters: Filters = field(default_factory=Filters)
     topics: Topics = field(default_factory=Topics)
     groups: GroupConfigs = field(default_factory=GroupConfigs)
-    asked_ms: dict[str, int] = field(default_factory=dict)
+    due: DuePulls = field(default_factory=DuePulls)
     members: Members = field(default_factory=Members)
     tables: Tables = field(default_factory=Tables)
 

@@ -47,6 +47,7 @@ from crashmq.models.knowledge.subscriptions import (
 )
 from crashmq.models.knowledge.walk_locks import saw_locks, saw_returned
 from crashmq.models.knowledge.walk_members import OF_MEMBERS, walk_members
+from crashmq.models.knowledge.walk_moved import where_moved
 from crashmq.models.knowledge.walk_topics import saw_topics_needed
 
 NOT_KNOWN = -2
@@ -191,7 +192,8 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
         return  # it has given the queue back since
     if answer.code == MOVED:
         end = at.known.model.next_queue_offset((queue.topic, queue.queue_id))
-        yield PullMoved(*at, queue, answer.next_begin_offset, end)
+        told = answer.next_begin_offset
+        yield PullMoved(*at, queue, told, end, where_moved(at, answer, share))
         at.known.progress.pending.pop(known.key_of(queue), None)
         again = share.begins_again(answer.next_begin_offset)
         # It may have given that pull up by now, and go on from where it asked.

@@ -25,6 +25,7 @@ from crashmq.models.history import (
     OffsetsLoaded,
     ProgressAnswered,
     ProgressAsked,
+    PullReceived,
     PullSent,
     RoundsEnded,
     StartBegan,
@@ -69,6 +70,8 @@ from crashmq.models.ops import (
     Crash,
     DeleteGroup,
     DeleteTopic,
+    DiskFault,
+    During,
     ProgressOp,
     PullThroughBroker,
     QueryLowestOffsets,
@@ -89,6 +92,7 @@ _OF_PROGRESS = frozenset(
         *(StartBegan, OffsetsLoaded),
     }
 )
+_MEETS_RESETS = frozenset({BrokerPullHeld, BrokerPullAnswered, PullReceived})
 _OF_PROGRESS_OR_CONSUMERS = _OF_PROGRESS | OF_CONSUMERS
 
 
@@ -103,7 +107,7 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
     if step.sets_back:
         at.known.consumption.clock_was_set_back()
     recovered: list[Recovered] = []
-    before = dict(progress.now)
+    before, pending_before = dict(progress.now), dict(progress.pending)
     told: dict[int, int] = {}
     found: Mapping[str, bytes] = {}
     is_loaded = False
@@ -153,7 +157,9 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
         at.known.consumption.clock_was_set_back()
     if at.known.promises.reverts and not is_loaded:
         progress.is_doubtful = True
-    if not (step.is_alone or step.crash or step.starts or step.is_stopping):
+    if _fails_to_delete(step):
+        _deleted_nothing(at, before, pending_before)
+    elif not (step.is_alone or step.crash or step.starts or step.is_stopping):
         _settle_single_commits(at, before)
     return recovered
 
@@ -341,6 +347,34 @@ def _deletion_ended(at: At, op: DeleteTopic, seen: Observation) -> None:
     progress, is_sure = at.known.progress, at.step.is_alone and not at.step.fails_calls
     if isinstance(seen, Deleted) and is_sure:
         progress.gone(progress.keys_of(topic=op.topic, queue_id=op.queue_id))
+
+
+def _fails_to_delete(step: Step) -> bool:
+    """Whether all that happened is a deletion of a topic that failed with its disk."""
+    if not (step.deletions and step.raised) or step.crash is not None or step.starts:
+        return False
+    kinds = (During, DeleteTopic, DiskFault)
+    has_failed = all(seen is None for _, seen in step.deletions)
+    has_failed &= step.kinds.isdisjoint(_MEETS_RESETS)
+    return has_failed and all(isinstance(act, kinds) for act in step.acts)
+
+
+def _deleted_nothing(
+    at: At,
+    before: Mapping[OffsetKey, frozenset[int]],
+    pending: Mapping[OffsetKey, bool],
+) -> None:
+    """A broker has the offsets and resets of what it could not delete, as before.
+
+    What its file has of them is unknown.
+    """
+    progress = at.known.progress
+    for op, _ in at.step.deletions:
+        for key in progress.keys_of(topic=op.topic, queue_id=op.queue_id):
+            if key in before:
+                progress.now[key] = before[key]
+            if key in pending:
+                progress.pending[key] = pending[key]
 
 
 def _answered(at: At, op: ProgressOp, seen: object) -> Iterator[Moment]:

@@ -6,16 +6,25 @@ from collections.abc import Iterator
 
 from crashmq.models.history import Consumed, OneQueue
 from crashmq.models.knowledge.consumption import Share
-from crashmq.models.knowledge.moments import At
+from crashmq.models.knowledge.moments import At, Moment
 from crashmq.models.knowledge.moments_of_consumers import NothingToDo
+from crashmq.models.knowledge.walk_due_pulls import walk_due_pulls
+from crashmq.models.knowledge.walk_tasks import walk_tasks
 from crashmq.models.observations import Ran
 from crashmq.models.ops import Consume
 
 
-def saw_work(at: At) -> Iterator[NothingToDo]:
+def saw_work(at: At) -> Iterator[Moment]:
+    """Record what consumers were asked to do, and yield what they had to do."""
+    yield from walk_due_pulls(at)
+    yield from walk_tasks(at)
+    yield from _saw_consumption(at)
+
+
+def _saw_consumption(at: At) -> Iterator[NothingToDo]:
     """Record which consumers were asked to consume; yield those that found nothing."""
     step, known = at.step, at.known.consumption
-    asked_ms = at.known.progress.asked_ms
+    asked_ms = at.known.progress.due.asked_ms
     asked = [one for one in step.acts if isinstance(one, Consume)]
     if not asked:
         return

@@ -425,18 +425,51 @@ def what_a_consumer_tells_is_kept(
 
 @law(
     "CON-19",
-    "a PULL_OFFSET_MOVED answer never sends a consumer past the end of the queue",
+    "a PULL_OFFSET_MOVED answer sends a consumer where its group was reset to, else to "
+    "the queue's first message or its end, whichever is nearer, and never past the end",
     catalogue="I12 I16",
 )
 def nobody_is_sent_past_the_end(
-    queue: OneQueue, to: int, end: int
+    queue: OneQueue, to: int, end: int, possible: frozenset[int] | None = None
 ) -> Iterator[Violation]:
-    """Otherwise the consumer skips the messages that are put there next.
+    """Otherwise it skips messages that are put there next, or gets others again.
+
+    Args:
+        queue: the queue, with its group and client.
+        to: where the consumer is sent.
+        end: the queue_offset that the queue's next message gets.
+        possible: where it may be sent; empty: its offset is in the queue; None:
+            unknown, as of a consumer of an earlier life of the broker.
 
     Source: PullMessageProcessor, PULL_OFFSET_MOVED.
     """
     if to > end:
         yield Violation(_of(queue), f"it is sent to {to}", f"at most to {end}")
+    elif possible is not None and to not in possible:
+        places = " or ".join([f"to {one}" for one in sorted(possible)])
+        yield Violation(_of(queue), f"it is sent to {to}", places or "its messages")
+
+
+@law(
+    "CON-26",
+    "a consumer that is sent elsewhere in a queue begins again there or, if it is sent "
+    "back, where its group is",
+    catalogue="I12 I16",
+)
+def a_consumer_goes_where_it_is_sent(
+    queue: OneQueue, told: int, to: int
+) -> Iterator[Violation]:
+    """Otherwise it skips messages, or falls behind and gets them a second time.
+
+    Args:
+        queue: the queue, with its group and client.
+        told: the offset that it commits before it gives the queue up.
+        to: where it was sent or, if it asked then where its group is, that if lower.
+
+    Source: DefaultMQPushConsumerImpl, its case OFFSET_ILLEGAL.
+    """
+    if told != to:
+        yield Violation(_of(queue), f"it begins again at {told}", f"at {to}")
 
 
 @law(
