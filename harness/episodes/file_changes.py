@@ -1,7 +1,8 @@
 """What changed in a store's files between two moments, as records and units.
 
-Reads both images and says it in a line a thing: which records the log gained and lost,
-which units each queue, which fields of the checkpoint; other files by their lengths.
+Decodes both states and has a line for each change: the records that the log gained and
+lost, the units of each queue, the fields of the checkpoint; other files by their
+lengths.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A watched run: the episode of a case with what no trace keeps.
+"""A watched run: an episode that keeps files, which a trace does not have.
 
-Of every start it keeps the files that it found and those it left, whatever op it
-belonged to, so that the timeline can say what was read, cut and built again; of one
-step the files before and after it; of the breach the files of that moment.
+It keeps the files that each start found and left, so that the timeline can say what the
+start read, cut and built; the files before and after one step; and the files at the
+breach.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def watch(
 
 
 def _watch_starts(store: Subject, kept: Watched, index: Callable[[], int]) -> None:
-    """Let each start of a store note the files it found and left."""
+    """Keep the files that each start of a store finds and leaves."""
     start = store.start
 
     def watched() -> Observation:

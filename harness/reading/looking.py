@@ -1,7 +1,7 @@
-"""What is looked up in a store: queues, places, ids, keys, times.
+"""Looks up messages and queues in a store: by place, id, key and time.
 
-A queue's own files answer where they are right; otherwise the log is read from its
-beginning, which finds whatever is whole.
+A queue's own files are used where they are right; otherwise the log is read from its
+beginning, which finds every intact record.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def units_in(files: list[tuple[int, Bytes]]) -> Iterator[tuple[int, int, int, in
 def message_at(
     files: Files, topic: str, queue_id: int, queue_offset: int
 ) -> Record | None:
-    """A queue's message of one number: by its unit, else by reading the log."""
+    """The message at a queue_offset: by its unit, else by reading the log."""
     at = queue_offset * UNIT_SIZE
     for base, data in queue_files(files).get((topic, queue_id), ()):
         if base <= at <= base + len(data) - UNIT_SIZE:
@@ -165,9 +165,9 @@ def by_key(
     Args:
         files: of the store.
         key: one word of KEYS, or a UNIQ_KEY.
-        topic: the only one; "": any.
+        topic: only messages of this topic; "": of any.
         by_index: ask the index, which takes a topic; else read the log.
-        tell: told how far it is.
+        tell: called with the progress.
     """
     if by_index and topic:
         for phy_offset in sorted(_indexed(files, index_hash(f"{topic}#{key}"))):

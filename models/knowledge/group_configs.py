@@ -1,7 +1,7 @@
 """What is known of how groups of consumers are configured.
 
-A broker has written a change before it answers; of one that it did not answer, or that
-met others, nobody knows whether it counts.
+A broker has written a change before it answers the request. Whether a change counts is
+unknown if the request was not answered, or overlapped another one.
 """
 
 from __future__ import annotations
