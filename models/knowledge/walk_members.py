@@ -1,4 +1,4 @@
-"""The walk through heartbeats, and through lists of members that a broker answers."""
+"""The walk through heartbeats, and through the lists of members that brokers answer."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ OF_MEMBERS = frozenset({HeartbeatTaken, RoundDone, ConsumerEnded, MembersAnswere
 
 
 def _has_another_turn(at: At, client: str) -> bool:
-    """Whether a client did something as it ended, and a heartbeat may have come last.
+    """Whether a client's heartbeat may have reached the broker after its end.
 
-    Who dies during it leaves no note of it.
+    A client that dies during a turn records no end of that turn.
     """
     turns = [one for one in all_parts(at.step.op) if isinstance(one, TurnConsumer)]
     return any(turn.client == client for turn in turns)

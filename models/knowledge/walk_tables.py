@@ -1,4 +1,4 @@
-"""The walk through what a broker's config files say of how often they have changed."""
+"""The walk through the data versions of the tables in a broker's config files."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _turn(at: At, path: str, before: TableSeen, now: TableSeen) -> TableTurn:
 
 
 def _rises(at: At, path: str) -> tuple[int, int]:
-    """How many requests of a step make a version for certain, and how many may."""
+    """How often a step certainly, and how often it possibly, raised a version."""
     events = [one.event for one in at.step.entries]
     if path == TOPICS_PATH:
         deletions = [one for one in events if isinstance(one, DeletionAsked)]
