@@ -120,7 +120,7 @@ def jobs_of_program(
         yield Job(scenario, program, 0, limits, mutant, part=part, parts=parts)
 
 
-def dealt_in_turn(hands: Sequence[Iterator[Job]]) -> Iterator[Job]:
+def round_robin(hands: Sequence[Iterator[Job]]) -> Iterator[Job]:
     """One job of each iterator in turn, until all are used up."""
     left = list(hands)
     while left:

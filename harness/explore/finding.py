@@ -33,7 +33,7 @@ from crashmq.models.program import Program, Setup
 LOSSES_TRIED_MAX = 400
 
 
-class NotWhatItSays(AssertionError):
+class ProgramDisagrees(AssertionError):
     """A state violated a law and its program does not: a defect of the explorer."""
 
 
@@ -59,11 +59,11 @@ def made_small(found: Found, scenario: str, budget_runs: int = 250) -> Small:
     """The smallest program that violates the law; the caller plants the bug.
 
     Raises:
-        NotWhatItSays: the program does not break the law that the state did.
+        ProgramDisagrees: the program does not break the law that the state did.
     """
     result = run_program(found.program, scenario)
     if result.law != found.law:
-        raise NotWhatItSays(
+        raise ProgramDisagrees(
             f"the explorer saw {found.law} broken where the program breaks "
             f"{result.law or 'no law'}: {found.program}"
         )

@@ -84,6 +84,7 @@ from crashmq.models.knowledge.moments import (
     TopicGone,
 )
 from crashmq.models.knowledge.moments_of_consumers import (
+    ConsumerCommitted,
     GroupCaughtUp,
     GroupConfigsSeen,
     GroupIdle,
@@ -92,13 +93,12 @@ from crashmq.models.knowledge.moments_of_consumers import (
     LockAnswered,
     LockNeeded,
     LocksRenewed,
-    MembersTold,
+    MembersListed,
     MessageConsumed,
     MessageSentBack,
     MessagesPulled,
     MoveTaken,
     NothingToDo,
-    OffsetTold,
     PullDue,
     PullGoesOn,
     PullMoved,
@@ -217,8 +217,8 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     **dict.fromkeys(
         (
             *(PullGoesOn, MessagesPulled, GroupIsAt, MessageConsumed, MessageSentBack),
-            *(LockAnswered, LockNeeded, QueueGivenBack, QueueBegunAnew, OffsetTold),
-            *(PullMoved, MoveTaken, MembersTold, TopicsNeeded),
+            *(LockAnswered, LockNeeded, QueueGivenBack, QueueBegunAnew),
+            *(ConsumerCommitted, PullMoved, MoveTaken, MembersListed, TopicsNeeded),
             *(HeartbeatOver, LocksRenewed, QueuePersisted, QueuesTaken),
         ),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS, Fact.TRACKS_PROGRESS),

@@ -1,7 +1,7 @@
 """Edited runs: whether an op runs a function in which a bug is planted.
 
-A sweep, which fails each call of an op or stops it at each point, takes dozens of runs.
-So before it one run tells whether the op comes to the planted text at all.
+A sweep fails each call of an op, or stops it at each point, which takes dozens of runs.
+So one run before it finds out whether the op runs the planted text at all.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ TRIES = 5
 def first_that_runs_it(
     drawn: Callable[[int], T], runs_it: Callable[[T], bool], turn: int
 ) -> T:
-    """Of ``TRIES`` things that a turn may have the first that does; else its first.
+    """The first of ``TRIES`` candidates that runs the planted text; else the first.
 
     Args:
-        drawn: the thing of a number; each turn has numbers of its own.
-        runs_it: whether it runs the planted text.
+        drawn: makes a candidate from its number; each turn has numbers of its own.
+        runs_it: whether a candidate runs the planted text.
         turn: >= 0.
     """
     numbers = range(turn * TRIES, (turn + 1) * TRIES)
@@ -41,10 +41,10 @@ def first_that_runs_it(
 
 
 def runs_edited(program: Program, scenario: str, number: int) -> bool:
-    """Whether the op of that number, after those before it, runs edited functions.
+    """Whether the op of that number, run after those before it, runs edited functions.
 
-    An event that it meets is left out. Where a law is broken on the way, it does: the
-    sweep will tell.
+    An event during the op is left out. True if a law is violated on the way: the sweep
+    will find that.
     """
     op = program.ops[number]
     while isinstance(op, During):

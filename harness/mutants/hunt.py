@@ -40,7 +40,7 @@ from crashmq.harness.mutants.search_turns import (
     episodes_of,
     program_of,
 )
-from crashmq.harness.searches.aiming import aimed_as_far_as_it_came
+from crashmq.harness.searches.aiming import aimed_until_lost
 from crashmq.harness.searches.supervised import Lost, supervised
 from crashmq.models.program import Program
 
@@ -198,7 +198,7 @@ def _lost_episode(task: Hunt, aim: Aim, kind: SliceKind, lost: Lost) -> FoundBug
     for row in supervised(work, episodes, EPISODE_TIMEOUT_S, task.planted):
         if isinstance(row, Lost) and row.how != "raised":
             scenario, program = program_of(kind, task.seed, row.number, aim)
-            program = aimed_as_far_as_it_came(
+            program = aimed_until_lost(
                 program, task.seed, row.number, task.planted, EPISODE_TIMEOUT_S
             )
             clean = partial(_run_once, program, scenario)

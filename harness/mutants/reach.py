@@ -4,10 +4,10 @@ A hunt that knows where a bug was planted tries first what runs that place
 (``harness.mutants.aim``). The counts were made on the clean engine and come with the
 harness, as ``reach.json``: for each line of each function how many of a scenario's
 episodes run it, a few episodes that do, and the programs of the corpus that do; and how
-much processor time an episode of each scenario takes. Lines
-are numbered from their function's first one, without its docstring and comments, so
-that these may be reworded. Of a function whose code was changed since, only its calls
-are known. ``crashmq corpus --reach`` counts again.
+much processor time an episode of each scenario takes. Lines are numbered from their
+function's first one, without its docstring and comments, so that these may be reworded.
+Of a function whose code was changed since, only its calls are known.
+``crashmq corpus --reach`` counts again.
 
 Source: coverage-guided fuzzing towards a place, as Bohme et al., Directed Greybox
 Fuzzing, CCS 2017.

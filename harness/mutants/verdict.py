@@ -234,7 +234,7 @@ def _pairs(labels: Sequence[object]) -> int:
     return sum(count * (count - 1) // 2 for count in counts.values())
 
 
-def told(one: MutantOutcome) -> str:
+def outcome_line(one: MutantOutcome) -> str:
     """One line about one mutant, for a terminal."""
     if not one.killed:
         return f"{one.id}  SURVIVED {one.seconds:.1f} s, {one.histories:,} histories"

@@ -39,7 +39,7 @@ def perhaps_aimed(program: Program, run: int, number: int) -> Program:
     return with_aim(program, until, chance) if until else program
 
 
-def aimed_as_far_as_it_came(
+def aimed_until_lost(
     program: Program, run: int, number: int, around: Around, timeout_s: float
 ) -> Program:
     """``perhaps_aimed`` for an episode that hung or died, perhaps while being aimed.

@@ -102,14 +102,14 @@ class GateResult:
     interrupted: bool = False
 
     @property
-    def asked_too_little(self) -> list[str]:
+    def unfinished_scenarios(self) -> list[str]:
         """Scenarios of which neither the machine nor the soak finished."""
         left = set(self.not_run)
         return sorted({s for s, _ in left if {(s, "machine"), (s, "soak")} <= left})
 
 
 @dataclass(frozen=True, slots=True)
-class Far:
+class GateProgress:
     """The progress of the gate; ``left_s`` is -1 while the rest cannot be estimated."""
 
     done: int
@@ -118,7 +118,7 @@ class Far:
     left_s: float
 
 
-Progress = Callable[[Far], None]
+Progress = Callable[[GateProgress], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ class _Gate:
         until = None
         if options.max_time_s is not None:
             until = self.began + options.max_time_s
-        self.progress(self._far())
+        self.progress(self._progress())
         if len(self.asked) > 1:
             warm_up()
         work = work_of(self.planned)
@@ -236,9 +236,9 @@ class _Gate:
         with SideBySide(work, options.workers, timeout_s) as side_by_side:
             try:
                 side_by_side.add(self._in_order(until))
-                for part, row in side_by_side.told(until):
+                for part, row in side_by_side.messages(until):
                     self._take(part, row)
-                    self.progress(self._far())
+                    self.progress(self._progress())
                     if options.first_only and self._wanted():
                         break
             finally:
@@ -248,9 +248,9 @@ class _Gate:
             side_by_side.add(
                 [Part(one.scenario, one.phase, one) for one in self._wanted()]
             )
-            for part, row in side_by_side.told():
+            for part, row in side_by_side.messages():
                 self._take(part, row)
-                self.progress(self._far())
+                self.progress(self._progress())
 
     def _in_order(self, until: float | None) -> list[Part]:
         """The parts in order; with a time limit, one of each scenario first."""
@@ -339,7 +339,7 @@ class _Gate:
         path = case.save_beside(self.options.artefacts, stem)
         return GateFailure(found.phase, found.scenario, found.law, shrunk, path)
 
-    def _far(self) -> Far:
+    def _progress(self) -> GateProgress:
         """The progress so far, and the time left at the present speed."""
         done = sum(
             all(Part(name, phase) in self.over for phase in PHASES)
@@ -354,7 +354,7 @@ class _Gate:
             if self.options.max_time_s is not None:
                 left = min(left, max(0.0, self.options.max_time_s - spent))
         laws = len(self._wanted()) if self.found else 0
-        return Far(done, len(self.asked), laws, left)
+        return GateProgress(done, len(self.asked), laws, left)
 
     def _cost(self, part: Part, *, whole: bool) -> float:
         is_whole = whole or part in self.over

@@ -90,7 +90,7 @@ class StoreMachine(RuleBasedStateMachine):
     scenario: ClassVar[Scenario]
     recorder: ClassVar[Recorder]
     explore: ClassVar[int] = 0
-    """How many crash states of a history that broke no law are glanced at."""
+    """How many crash states of a history that violated no law are tried."""
     subject: ClassVar[MakesSubjects | None] = None
     """The store that is driven; None for our engine."""
 
@@ -137,7 +137,7 @@ class StoreMachine(RuleBasedStateMachine):
         try:
             if not self.failed:
                 self.episode.finish()
-                self._glance()
+                self._try_crashes()
         except (LawViolated, LawUnknown) as breach:
             self._record(breach, len(self.taken))
             raise
@@ -145,7 +145,7 @@ class StoreMachine(RuleBasedStateMachine):
             self.recorder.add(self.episode)
             self.episode.close()
 
-    def _glance(self) -> None:
+    def _try_crashes(self) -> None:
         """Try a few crashes of the history; raise if one violates a law."""
         if not self.explore:
             return

@@ -75,7 +75,7 @@ def run_here(
     ):
         side.add(islice(waiting, workers))
         while not side.is_idle:
-            for shard, what in side.told(until=time.monotonic() + _POLL_S):
+            for shard, what in side.messages(until=time.monotonic() + _POLL_S):
                 match what:
                     case ShardResult():
                         if isinstance(out, Remote):

@@ -105,7 +105,7 @@ class SideBySide(Generic[J]):
         """Whether every job that was added is over."""
         return not (self._children or self._waiting)
 
-    def told(self, until: float | None = None) -> Iterator[tuple[J, object]]:
+    def messages(self, until: float | None = None) -> Iterator[tuple[J, object]]:
         """Yield the children's messages, each with its job, until all jobs are over.
 
         The last message of a job is an ``Over``.

@@ -25,7 +25,7 @@ from crashmq.harness.explore.sample import sample
 from crashmq.harness.guards.invariants import invariants_checked
 from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import applied
-from crashmq.harness.searches.aiming import aimed_as_far_as_it_came, perhaps_aimed
+from crashmq.harness.searches.aiming import aimed_until_lost, perhaps_aimed
 from crashmq.harness.searches.event_rows import event_of
 from crashmq.harness.searches.supervised import Lost, supervised
 from crashmq.harness.subjects.named import subject_named
@@ -217,9 +217,7 @@ class SoakTask:
         number, planted = lost.number, self._planted
         drawn = self.program_of(number)
         if not self.subject:
-            drawn = aimed_as_far_as_it_came(
-                drawn, self.seed, number, planted, timeout_s
-            )
+            drawn = aimed_until_lost(drawn, self.seed, number, planted, timeout_s)
         return self._record_of(drawn, lost)
 
     def _record_of(self, drawn: Program, lost: Lost) -> EpisodeRecord:

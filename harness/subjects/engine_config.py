@@ -1,4 +1,4 @@
-"""What the engine is given for the setup of a program: options, time and files."""
+"""What the engine is configured with for a program's setup: options, time and files."""
 
 from __future__ import annotations
 

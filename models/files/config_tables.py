@@ -64,8 +64,9 @@ class TableTurn(NamedTuple):
         path: the table's file.
         before: the table before the step.
         now: the table after it.
-        told: how many requests were answered that raise the version in any case.
-        may_tell: how often requests may have raised the version without changing a row.
+        certain_rises: how many answered requests raise the version in any case.
+        possible_rises: how often requests may have raised the version without changing
+            a row.
         events: an upper bound for the changes that the offsets in the table have had.
         first_ms: the earliest time that the data version of a change in this step, or
             of a table new in this life, may have; None if the clock was set back.
@@ -75,8 +76,8 @@ class TableTurn(NamedTuple):
     path: str
     before: TableSeen
     now: TableSeen
-    told: int
-    may_tell: int
+    certain_rises: int
+    possible_rises: int
     events: int
     first_ms: int | None
     last_ms: int

@@ -74,7 +74,7 @@ class IndexFileImage:
     entries: tuple[IndexEntry, ...]
 
     @property
-    def is_untold(self) -> bool:
+    def has_unknown_slots(self) -> bool:
         """Whether the file is written, but its number of slots could not be inferred.
 
         For a large file only one or two numbers were tried.

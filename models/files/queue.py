@@ -1,8 +1,8 @@
-"""The files of one ConsumeQueue: units of 20 bytes, entry n at byte n * 20.
+"""The files of one ConsumeQueue: units of 20 bytes, unit n at byte n * 20.
 
-Layout of a unit, big-endian: phy_offset i64 | size i32 | tags_code i64. A unit of
-zeros was never written. A queue whose first entries live elsewhere begins with
-pre-blank units: phy_offset 0, size 0x7FFFFFFF, tags_code 0.
+Layout of a unit, big-endian: phy_offset i64 | size i32 | tags_code i64. A unit of zeros
+was never written. A queue whose first records are not in this log begins with pre-blank
+units: phy_offset 0, size 0x7FFFFFFF, tags_code 0.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Made:
     line: int
     change: Change
 
-    def is_meant_by(self, name: str) -> bool:
+    def is_named_by(self, name: str) -> bool:
         """Whether a name is its id, operator or place, or a part around that."""
         return name in (self.id, self.operator) or self.place.is_part_of(name)
 
@@ -124,7 +124,7 @@ def named(only: Sequence[str]) -> list[Made]:
         meant = set().union(*parts)
         return [made for place in places() if place in meant for made in made_of(place)]
     # An operator, or the id of one mutant, may be anywhere.
-    return [made for made in population() if any(map(made.is_meant_by, only))]
+    return [made for made in population() if any(map(made.is_named_by, only))]
 
 
 def drawn(seed: int, told: Drawing, only: Sequence[str] = ()) -> Iterator[Made]:

@@ -39,7 +39,7 @@ _SYSTEM_TOPICS = frozenset(
 
 
 @dataclass(frozen=True)
-class PresumedLog(LogImage):
+class LogAfterDeletions(LogImage):
     """A log in which records of deleted topics and queues need no unit.
 
     Attributes:
@@ -66,14 +66,14 @@ class PresumedLog(LogImage):
 
 
 @dataclass(frozen=True, slots=True)
-class Presumption:
+class InferredDeletions:
     """The image with the inferred deletions, and one sentence for each of them."""
 
     image: StoreImage
     notes: tuple[str, ...]
 
 
-def presumed(image: StoreImage, folders: Collection[str]) -> Presumption:
+def infer_deletions(image: StoreImage, folders: Collection[str]) -> InferredDeletions:
     """Infer deletions; their records need no unit in the returned image.
 
     Args:
@@ -83,7 +83,7 @@ def presumed(image: StoreImage, folders: Collection[str]) -> Presumption:
     log = image.commit_log
     listed_from: dict[QueueKey, int] = {}
     notes: list[str] = []
-    topics = topics_told(image.files)
+    topics = topics_listed(image.files)
     batch = {p.split("/")[1] for p in image.files if p.startswith(f"{_BATCH_DIR}/")}
     if ROCKSDB_PATH in image.files and not image.consume_queues:
         listed_from = dict.fromkeys(log.indexed_records, log.max_phy_offset)
@@ -134,9 +134,9 @@ def presumed(image: StoreImage, folders: Collection[str]) -> Presumption:
             listed_from.setdefault(key, log.max_phy_offset)
     if listed_from:
         shared = {f.name: getattr(log, f.name) for f in fields(LogImage)}
-        log = PresumedLog(**shared, listed_from=listed_from)
+        log = LogAfterDeletions(**shared, listed_from=listed_from)
         image = replace(image, commit_log=log)
-    return Presumption(image, tuple(notes))
+    return InferredDeletions(image, tuple(notes))
 
 
 def _batches_of_none(image: StoreImage, batch: Collection[str]) -> Iterator[str]:
@@ -165,7 +165,7 @@ def topics_in(raw: Bytes) -> frozenset[str] | None:
     return frozenset(table) if isinstance(table, dict) else None
 
 
-def topics_told(files: Mapping[str, Bytes]) -> frozenset[str] | None:
+def topics_listed(files: Mapping[str, Bytes]) -> frozenset[str] | None:
     """The topics in the broker's list or its backup; None if neither can be read."""
     told = (topics_in(files.get(path, b"")) for path in (TOPICS_PATH, _TOPICS_BACKUP))
     return next((topics for topics in told if topics is not None), None)
