@@ -45,6 +45,7 @@ from crashmq.models.ops import (
     Crash,
     DeleteTopic,
     DiskFault,
+    During,
     Event,
     FaultCall,
     FilterOp,
@@ -787,7 +788,8 @@ class Step:
         met: the calls that met one.
         spoilt: what the medium does not hold as it was told to, though no call failed.
         crash: what ended the store's life, if anything did.
-        is_alone: nothing else happened while the op ran.
+        is_alone: nothing else happened while the op ran; faults that no call met count
+            as nothing.
         is_together: several ops began at the same time.
         is_stopping: a stop began, whether it came to its end or not.
         stalled_ms: how long activities stood still.
@@ -870,6 +872,8 @@ class Step:
             take = _TAKE[type(event)]
             if take is not None:
                 take(self, number, event)
+        if not (self.is_alone or self.met or self.spoilt or self.crash is not None):
+            self.is_alone = not self.is_together and _fails_by_calls_alone(acts)
 
     @classmethod
     def that_saw(cls, seen: Observation) -> Step:
@@ -1086,6 +1090,13 @@ class Step:
         del number
         self.is_alone = False
         self.is_together = self.is_together or event.together
+
+
+def _fails_by_calls_alone(acts: Sequence[Event]) -> bool:
+    """Whether an op meets nothing but calls that fail, if it makes them."""
+    others = [one for one in acts if type(one) not in (During, DiskFault)]
+    faults = [one for one in acts if type(one) is DiskFault]
+    return len(others) == 1 and all(fault.call not in SILENT for fault in faults)
 
 
 def _adds(name: str, part: str = "") -> Callable[[Step, int, Any], None]:
