@@ -5,6 +5,7 @@ from __future__ import annotations
 from crashmq.harness.judging.asking import Breaches, asked
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.moments_of_consumers import (
+    ConsumerCommitted,
     GroupCaughtUp,
     GroupIdle,
     GroupIsAt,
@@ -12,13 +13,12 @@ from crashmq.models.knowledge.moments_of_consumers import (
     LockAnswered,
     LockNeeded,
     LocksRenewed,
-    MembersTold,
+    MembersListed,
     MessageConsumed,
     MessageSentBack,
     MessagesPulled,
     MoveTaken,
     NothingToDo,
-    OffsetTold,
     PullDue,
     PullGoesOn,
     PullMoved,
@@ -234,14 +234,17 @@ def _ask_con_17(at: GroupIdle) -> Breaches:
     return an_idle_group_is_at_the_end.judge(at.key, at.told, at.end)
 
 
-def _is_there(at: OffsetTold) -> bool:
+def _is_there(at: ConsumerCommitted) -> bool:
     return at.offset <= at.end
 
 
 @asked(
-    what_a_consumer_tells_is_kept, on=OffsetTold, needs=(Fact.ALONE,), where=_is_there
+    what_a_consumer_tells_is_kept,
+    on=ConsumerCommitted,
+    needs=(Fact.ALONE,),
+    where=_is_there,
 )
-def _ask_con_18(at: OffsetTold) -> Breaches:
+def _ask_con_18(at: ConsumerCommitted) -> Breaches:
     return what_a_consumer_tells_is_kept.judge(at.queue, at.offset, at.kept)
 
 
@@ -261,23 +264,23 @@ def _ask_con_20(at: NothingToDo) -> Breaches:
     return judge(at.queue, at.waiting, at.put_off_ms)
 
 
-@asked(who_is_heard_of_is_a_member, on=MembersTold, needs=(Fact.ALONE,))
-def _ask_mbr_1(at: MembersTold) -> Breaches:
+@asked(who_is_heard_of_is_a_member, on=MembersListed, needs=(Fact.ALONE,))
+def _ask_mbr_1(at: MembersListed) -> Breaches:
     return who_is_heard_of_is_a_member.judge(at.group, at.members, at.silent_ms)
 
 
-@asked(who_has_left_is_no_member, on=MembersTold, needs=(Fact.ALONE,))
-def _ask_mbr_2(at: MembersTold) -> Breaches:
+@asked(who_has_left_is_no_member, on=MembersListed, needs=(Fact.ALONE,))
+def _ask_mbr_2(at: MembersListed) -> Breaches:
     return who_has_left_is_no_member.judge(at.group, at.members, at.left)
 
 
 @asked(
     who_is_silent_is_no_member,
-    on=MembersTold,
+    on=MembersListed,
     needs=(Fact.ALONE,),
     where=lambda at: bool(at.expired),
 )
-def _ask_mbr_3(at: MembersTold) -> Breaches:
+def _ask_mbr_3(at: MembersListed) -> Breaches:
     return who_is_silent_is_no_member.judge(at.group, at.members, at.expired)
 
 

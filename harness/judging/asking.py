@@ -84,6 +84,7 @@ from crashmq.models.knowledge.moments import (
     TopicGone,
 )
 from crashmq.models.knowledge.moments_of_consumers import (
+    ConsumerCommitted,
     GroupCaughtUp,
     GroupConfigsSeen,
     GroupIdle,
@@ -92,13 +93,12 @@ from crashmq.models.knowledge.moments_of_consumers import (
     LockAnswered,
     LockNeeded,
     LocksRenewed,
-    MembersTold,
+    MembersListed,
     MessageConsumed,
     MessageSentBack,
     MessagesPulled,
     MoveTaken,
     NothingToDo,
-    OffsetTold,
     PullDue,
     PullGoesOn,
     PullMoved,
@@ -163,11 +163,11 @@ class Question:
     judge: Callable[[Any], Breaches] | None = None
 
     def violated(self, found: list[Violation]) -> LawViolated:
-        """What to raise where its one law does not hold."""
+        """The exception that its law is violated; only for a question of one law."""
         return self.laws[0].error(found)
 
     def unknown(self, cause: Exception) -> LawUnknown:
-        """What to raise where its one law failed itself."""
+        """The exception that its law itself failed; only for a question of one law."""
         return LawUnknown(self.laws[0].id, cause)
 
 
@@ -217,8 +217,8 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     **dict.fromkeys(
         (
             *(PullGoesOn, MessagesPulled, GroupIsAt, MessageConsumed, MessageSentBack),
-            *(LockAnswered, LockNeeded, QueueGivenBack, QueueBegunAnew, OffsetTold),
-            *(PullMoved, MoveTaken, MembersTold, TopicsNeeded),
+            *(LockAnswered, LockNeeded, QueueGivenBack, QueueBegunAnew),
+            *(ConsumerCommitted, PullMoved, MoveTaken, MembersListed, TopicsNeeded),
             *(HeartbeatOver, LocksRenewed, QueuePersisted, QueuesTaken),
         ),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS, Fact.TRACKS_PROGRESS),

@@ -1,6 +1,7 @@
-"""How the queues of a topic are shared out among the clients of a group.
+"""Which queues of a topic a rebalance assigns to each client of a group.
 
-Written after RocketMQ's description of its strategies, not after its consumers.
+Written from RocketMQ's description of its allocation strategies, independently of the
+code of the consumers under test.
 
 Source: docs of AllocateMessageQueueStrategy and its implementations, RocketMQ 5.3.
 """
@@ -29,13 +30,13 @@ VIRTUAL_NODES = 10
 def share_of(
     op: StartConsumer, queues: Sequence[QueueKey], members: Sequence[str], setup: Setup
 ) -> frozenset[QueueKey]:
-    """A client's share of the queues of one topic.
+    """The queues of one topic that a client's strategy assigns to it.
 
     Args:
         op: the client and its strategy.
         queues: all queues of the topic.
         members: the clients of the group, as the broker has listed them; not empty.
-        setup: says which broker a queue is of.
+        setup: says which broker a queue belongs to.
     """
     if op.broadcasts:
         return frozenset(queues)
@@ -62,7 +63,7 @@ def share_of(
 def _averagely(
     client: str, queues: Sequence[QueueKey], clients: Sequence[str]
 ) -> frozenset[QueueKey]:
-    """Contiguous blocks, the first ones longer by one."""
+    """Contiguous blocks of queues; the first clients may get one more."""
     least, left_over = divmod(len(queues), len(clients))
     place = clients.index(client)
     begin = place * least + min(place, left_over)
@@ -72,7 +73,7 @@ def _averagely(
 def _of_rooms(
     client: str, queues: Sequence[QueueKey], clients: Sequence[str], setup: Setup
 ) -> frozenset[QueueKey]:
-    """Blocks of the same length; those left over one by one, from the first client."""
+    """Blocks of equal length; the rest go one by one to the first clients."""
     in_rooms = [queue for queue in queues if has_room(broker_of(*queue, setup))]
     least = len(in_rooms) // len(clients)
     place = clients.index(client)
@@ -83,7 +84,7 @@ def _of_rooms(
 def _nearby(
     client: str, queues: Sequence[QueueKey], clients: Sequence[str], setup: Setup
 ) -> frozenset[QueueKey]:
-    """Each room's queues among its own clients; those of an empty room among all."""
+    """Each room's queues go to the clients in it, or to all if it has none."""
     share: frozenset[QueueKey] = frozenset()
     rooms = {room_of_broker(broker_of(*queue, setup)) for queue in queues}
     for room in sorted(rooms):
@@ -97,7 +98,7 @@ def _nearby(
 def _on_the_ring(
     client: str, queues: Sequence[QueueKey], clients: Sequence[str], setup: Setup
 ) -> frozenset[QueueKey]:
-    """Each queue is its client's whose point on the ring comes next."""
+    """Assign each queue to the next client on the consistent-hash ring."""
     ring = sorted(
         (_point(f"{one}-{number}"), one)
         for one in clients

@@ -1,9 +1,9 @@
-"""When the consumers of groups have to pull each of their queues again.
+"""When a consumer has to send the next pull of each of its queues.
 
-A consumer has one pull request for each queue that it works on. Its times are those of
-RocketMQ's client: 500 ms after the consumer was given the queue, at once after an
-answer, 50 ms after it had too much, 1 s after a refusal, and 30 s and 1 s after a pull
-that nobody answers.
+A consumer has one pull request for each queue assigned to it. The waits are those of
+RocketMQ's client: 500 ms after the queue was assigned; none after an answer; 50 ms if
+flow control holds it back; 1 s after a refusal; and 30 s plus 1 s after a pull without
+an answer.
 
 Source: RebalanceImpl#dispatchPullRequest, DefaultMQPushConsumerImpl#pullMessage and its
 PullCallback, DefaultMQPushConsumer#consumerTimeoutMillisWhenSuspend.
@@ -36,13 +36,13 @@ class DuePull(NamedTuple):
     """The pull request of one queue of a consumer.
 
     Attributes:
-        state: it waits for its time; it was sent; it was refused, and a round has to
-            take that up; or it is unknown which.
-        least_ms: it is not sent before.
-        most_ms: a round from then on sends it; or gives it up if it was sent and has no
-            answer.
+        state: waiting for its time; sent; refused, which the next round has to act on;
+            or unknown.
+        least_ms: the earliest time at which it may be sent.
+        most_ms: the time from which on a round must send it or, if it was sent and has
+            no answer, give it up.
         is_new: the queue was not pulled yet.
-        brought: at most so many messages its answers have brought.
+        brought: at most so many messages were in its answers.
     """
 
     state: PullState
@@ -52,39 +52,39 @@ class DuePull(NamedTuple):
     brought: int = 0
 
     def is_due(self, at_ms: int) -> bool:
-        """Whether a round has to do something for it."""
+        """Whether a round at ``at_ms`` must act on the request."""
         return self.state == "refused" or self.most_ms <= at_ms
 
     def was_sent(self, at_ms: int) -> DuePull:
-        """The request once it was sent."""
+        """The request after it was sent at ``at_ms``."""
         most_ms = at_ms + TIME_OUT_MS
         least_ms = most_ms + REFUSED_MS
         return DuePull("sent", least_ms, most_ms, brought=self.brought)
 
     def put_off(self, least_ms: int, most_ms: int) -> DuePull:
-        """The request while it waits for a time between these."""
+        """The request while it waits until a time in [``least_ms``, ``most_ms``]."""
         return self._replace(state="waits", least_ms=least_ms, most_ms=most_ms)
 
     def is_uncertain(self, at_ms: int) -> DuePull:
-        """The request after something that may have sent it or put it off."""
+        """The request after something that may have sent or delayed it."""
         most_ms = max(self.most_ms, at_ms + TIME_OUT_MS)
         return self._replace(state="unsure", least_ms=ANY_TIME, most_ms=most_ms)
 
 
 @dataclass(slots=True)
 class DuePulls(Forked):
-    """Of all consumers.
+    """The pull requests of all consumers.
 
     Attributes:
-        pulls: the pull requests, by queue and consumer.
-        unanswered: how many pulls each of them has sent that have no answer.
-        halfway: how many changes of its subscriptions each client has begun, and not
-            come to the end of.
-        heard: of which life of its broker each consumer surely heard last.
-        moved: where consumers were sent that have not begun again there.
-        asked_ms: when each client's consumer was asked last to work on what it has.
-        unsure_locks: the queues of which it is unknown which answer about their lock
-            the consumer heard last.
+        pulls: the pull requests, by consumer and queue.
+        unanswered: how many pulls of each queue are without an answer.
+        halfway: by client, how many changes of subscriptions have begun and not ended.
+        heard: the run of the broker from which each consumer certainly heard last.
+        moved: the offset to which PULL_OFFSET_MOVED sent a consumer that has not pulled
+            there yet.
+        asked_ms: when each client's consumer was last asked to consume.
+        unsure_locks: queues where it is unknown which of several lock answers the
+            consumer got last.
     """
 
     pulls: dict[OneQueue, DuePull] = field(default_factory=dict)
@@ -96,7 +96,7 @@ class DuePulls(Forked):
     unsure_locks: set[OneQueue] = field(default_factory=set)
 
     def forget(self, client: str, but_for: tuple[tuple[str, int], ...] = ()) -> None:
-        """Record that a client works on these queues alone."""
+        """Record that only the queues ``but_for`` are assigned to a client now."""
         for table in (self.pulls, self.heard, self.moved):
             gone = [
                 one
@@ -109,7 +109,7 @@ class DuePulls(Forked):
     def given(
         self, queue: OneQueue, at_ms: int, *, locks: bool, brought: int = 0
     ) -> None:
-        """Record that a consumer was given a queue; or, with ``locks``, reads again."""
+        """Record an assigned queue; ``locks``: or one whose offset is read again."""
         due_ms = least_ms = at_ms + FIRST_PULL_MS
         before = self.pulls.get(queue)
         if locks and before is not None and before.is_new:
@@ -125,10 +125,11 @@ class DuePulls(Forked):
     def answered(
         self, queue: OneQueue, at_ms: int, brought: int, state: PullState
     ) -> bool:
-        """Record an answer, after which a request is in this state.
+        """Record an answer that leaves the pull request in ``state``.
 
-        Of two pulls without an answer it is unknown which one it is of; and a pull that
-        was given up takes none. Returns whether the consumer surely takes it.
+        Returns whether the consumer certainly accepts the answer. It may not if two
+        pulls are unanswered, since it is unknown which one this answers, or if the pull
+        was given up.
         """
         is_the_only_one = self.unanswered.get(queue, 0) == 1
         self.unanswered[queue] = max(0, self.unanswered.get(queue, 0) - 1)
@@ -146,7 +147,7 @@ class DuePulls(Forked):
         return is_sure
 
     def subscribes(self, client: str, at_ms: int, *, is_done: bool) -> None:
-        """Record that a client changes its subscriptions, or has come to the end."""
+        """Record that a client begins to change its subscriptions, or has ended it."""
         self.halfway[client] = self.halfway.get(client, 0) + (-1 if is_done else 1)
         for queue, pull in self.pulls.items():
             if queue.client == client:
@@ -154,7 +155,7 @@ class DuePulls(Forked):
                 self.pulls[queue] = pull._replace(least_ms=ANY_TIME, most_ms=most_ms)
 
     def unsure(self, at_ms: int, clients: frozenset[str] | None = None) -> None:
-        """Record that it is unknown what these clients have pulled; None: all."""
+        """Record that what these clients have pulled is unknown; None: all clients."""
         for queue, pull in self.pulls.items():
             if clients is None or queue.client in clients:
                 self.pulls[queue] = pull.is_uncertain(at_ms)

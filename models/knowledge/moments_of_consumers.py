@@ -1,4 +1,4 @@
-"""Moments at which a consumer client has done something that laws speak about."""
+"""Moments at which a consumer client has done something that laws are asked about."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class MessagesPulled(Moment):
 
 
 @dataclass(slots=True)
-class OffsetTold(Moment):
+class ConsumerCommitted(Moment):
     """A consumer committed an offset of the log as it is; the broker now has ``kept``.
 
     ``end`` is the queue_offset that the queue's next message gets.
@@ -157,7 +157,7 @@ class LockNeeded(Moment):
 
 
 @dataclass(slots=True)
-class MembersTold(Moment):
+class MembersListed(Moment):
     """A broker listed the members of a group to one of its clients.
 
     Attributes:
@@ -192,7 +192,7 @@ class TopicsNeeded(Moment):
 
 @dataclass(slots=True)
 class TableTurned(Moment):
-    """A step has ended in which a table of the broker may have changed."""
+    """A step has ended in which the file of a table of the broker has changed."""
 
     turn: TableTurn
 
@@ -235,7 +235,8 @@ class MoveTaken(Moment):
     Attributes:
         queue: the queue, with its group and client.
         told: the offset that it commits.
-        to: where it was sent or, if it asked then where its group is, that if lower.
+        to: the offset it was sent to, or the offset of its group that it read
+            afterwards, whichever is lower.
     """
 
     queue: OneQueue
@@ -286,7 +287,7 @@ class NothingToDo(Moment):
 
 @dataclass(slots=True)
 class GroupIdle(Moment):
-    """The only consumer of a queue has nothing left to do, and has committed that.
+    """The only consumer of a queue has consumed everything, and has committed that.
 
     ``told`` is the offset that it has committed; ``end`` that of the next message.
     """
@@ -356,9 +357,9 @@ class LocksRenewed(Moment):
     """Rounds that renew the locks of an orderly consumer's queues have ended.
 
     Attributes:
-        client: whose queues.
-        held: the queues that it works on.
-        asked: those whose locks it has asked for.
+        client: the consumer.
+        held: the queues assigned to it.
+        asked: the queues whose locks it has asked for.
     """
 
     client: str
@@ -368,11 +369,11 @@ class LocksRenewed(Moment):
 
 @dataclass(slots=True)
 class QueuePersisted(Moment):
-    """Rounds that persist a consumer's offsets have ended; it works on ``queue``.
+    """A consumer that works on ``queue`` has ended rounds of persisting offsets.
 
     Attributes:
         queue: the queue, with its group and client.
-        told: the newest offset that it has committed; -1: none.
+        told: the newest offset that it has committed to the broker; -1: none.
         worked_until: the end of what it has consumed without a gap.
     """
 
@@ -383,14 +384,14 @@ class QueuePersisted(Moment):
 
 @dataclass(slots=True)
 class QueuesTaken(Moment):
-    """A consumer has rebalanced, and was told the same members for all its topics.
+    """A consumer has rebalanced, and got the same list of members for all its topics.
 
     Attributes:
         client: the consumer.
         group: its group.
-        held: the queues that it works on.
-        share: those that its strategy assigns to it.
-        refused: those whose locks it did not get.
+        held: the queues assigned to it.
+        share: the queues that its strategy must assign to it.
+        refused: the queues whose locks it did not get.
     """
 
     client: str

@@ -1,4 +1,4 @@
-"""The walk through when consumers pull their queues, and when they have to."""
+"""The walk through the pulls of consumers: when they were sent, and had to be."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _OF_PULLS = frozenset(
 
 
 def walk_due_pulls(at: At) -> Iterator[Moment]:
-    """Record what consumers pulled; yield what they pulled, or had to."""
+    """Record what consumers pulled; yield what they pulled or had to pull."""
     step, due = at.step, at.known.progress.due
     kinds = step.kinds
     if not due.pulls and kinds.isdisjoint(_OF_PULLS):
@@ -78,7 +78,7 @@ def walk_due_pulls(at: At) -> Iterator[Moment]:
 
 
 def _turned(at: At) -> str:
-    """The client whose pull service surely had a round, and nothing else; or ""."""
+    """The client of which the step was a round of its pull service alone; or ""."""
     step, op = at.step, at.step.op
     is_round = isinstance(op, TurnConsumer) and op.task == "pull" and op.times > 0
     if not (is_round and isinstance(step.seen, Ran) and _is_plain(at)):
@@ -88,14 +88,14 @@ def _turned(at: At) -> str:
 
 
 def _is_plain(at: At) -> bool:
-    """Whether an op had its way: nothing else ran, and no call failed."""
+    """Whether an op ran alone and no call failed."""
     step = at.step
     is_whole = step.is_alone and step.crash is None and not step.raised
     return is_whole and not (step.starts or step.met or step.is_unreadable)
 
 
 def _perhaps_turned(at: At) -> frozenset[str]:
-    """The clients of whose pulls it is unknown what became of them in the step."""
+    """The clients whose pulls are in an unknown state after the step."""
     if _is_plain(at) and isinstance(at.step.seen, Ran | Skipped):
         return frozenset()
     names = [getattr(act, "client", "") for act in at.step.acts]
@@ -123,6 +123,8 @@ def _saw(at: At, due: DuePulls, event: Happening, at_ms: int) -> None:
                 due.moved[queue] = min(due.moved[queue], offset)
             if not at.known.consumption.is_broadcast(queue.client):
                 due.heard[queue] = at.known.consumption.life
+            else:
+                due.heard.pop(queue, None)  # its file need not know who told it
             locks = at.known.consumption.is_locking(queue.client)
             consumes = not at.step.is_alone and _consumes(at, queue.client)
             brought = ANY_NUMBER if consumes else 0
@@ -153,7 +155,7 @@ def _saw(at: At, due: DuePulls, event: Happening, at_ms: int) -> None:
 
 
 def _consumes(at: At, client: str) -> bool:
-    """Whether a listener of a client was perhaps at work in the step."""
+    """Whether a client's listener may have run in the step."""
     acts = at.step.acts
     return any(isinstance(act, Consume) and act.client == client for act in acts)
 
@@ -161,7 +163,7 @@ def _consumes(at: At, client: str) -> bool:
 def _judged(
     at: At, before: Mapping[OneQueue, DuePull], sent: set[OneQueue], now_ms: int
 ) -> Iterator[Moment]:
-    """What a round had to do for each request, as it was before that."""
+    """What a round had to do with each pull request, given its state ``before``."""
     began_ms, due = at.step.entries[0].at_ms, at.known.progress.due
     for queue, pull in sorted(before.items()):
         if queue not in due.pulls or not pull.is_due(began_ms):
@@ -183,7 +185,7 @@ def _judged(
 
 
 def _put_off_at_once(at: At, client: str, now_ms: int) -> None:
-    """Record what later rounds of the same op may have put off after its answers."""
+    """Record requests that later rounds of the same op may have delayed."""
     due = at.known.progress.due
     for queue, pull in due.pulls.items():
         if queue.client != client or pull.state != "waits" or pull.most_ms > now_ms:
@@ -197,7 +199,7 @@ def _put_off_at_once(at: At, client: str, now_ms: int) -> None:
 
 
 def _delay_ms(at: At, queue: OneQueue, pull: DuePull) -> int:
-    """How long a request may be put off by a round; 0: not at all."""
+    """By how long a round may delay a request, in ms; 0: not at all."""
     known, due = at.known.consumption, at.known.progress.due
     op = known.living[queue.client]
     topics = (*op.topics.split(","), RETRY_PREFIX + op.group)
@@ -218,7 +220,7 @@ def _delay_ms(at: At, queue: OneQueue, pull: DuePull) -> int:
 
 
 def _is_filled(at: At, queue: OneQueue) -> bool:
-    """Whether the newest answer alone is too much, so that its round sees that."""
+    """Whether the newest answer alone exceeds the flow control limit."""
     share = at.known.consumption.shares.get(queue)
     if share is None or len(share.ends) != 1:
         return False
@@ -226,7 +228,7 @@ def _is_filled(at: At, queue: OneQueue) -> bool:
 
 
 def _is_full(at: At, queue: OneQueue) -> bool:
-    """Whether a consumer surely has too much of a queue to pull more."""
+    """Whether flow control certainly stops a consumer's pulls of a queue."""
     share = at.known.consumption.shares.get(queue)
     if share is None:
         return False

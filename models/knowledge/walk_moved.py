@@ -1,4 +1,4 @@
-"""Where a broker may send a consumer that asks for what is not in its queue.
+"""Where a broker may send a consumer that pulls an offset outside its queue.
 
 Source: PullMessageProcessor, PULL_OFFSET_MOVED; DefaultMessageStore#getMessage, its
 next_begin_offset for OFFSET_TOO_SMALL, OFFSET_OVERFLOW_BADLY and an empty queue.
@@ -17,9 +17,9 @@ Offsets = frozenset[int]
 def where_moved(at: At, answer: PullReceived, share: Share) -> Offsets | None:
     """The offsets to which an answer may send its consumer; None: unknown.
 
-    Without a reset only of a pull that was answered as it came, by a broker that the
-    consumer has heard of in its present life, in a queue of which it is known what can
-    be read.
+    Without a pending reset it is known only if the pull was answered in the step in
+    which it was sent, by a broker that the consumer has heard from in this run, and if
+    it is known what can be read of the queue.
     """
     step, known, queue = at.step, at.known, answer.queue
     consumption, key = known.consumption, known.consumption.key_of(queue)

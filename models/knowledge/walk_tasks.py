@@ -1,7 +1,6 @@
 """The walk through the periodic tasks of clients: what each round has to do at least.
 
-Looked at where a round had its way: nothing else ran, no call failed, and the broker
-was up.
+Only rounds count that ran alone, without a failed call, while the broker was up.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The walk through consumers that are asked to work, and what waits at them then."""
+"""The walk through consumers that are asked to consume, and their waiting messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crashmq.models.ops import Consume
 
 
 def saw_work(at: At) -> Iterator[Moment]:
-    """Record what consumers were asked to do, and yield what they had to do."""
+    """Record what consumers were asked to do; yield what they had to do."""
     yield from walk_due_pulls(at)
     yield from walk_tasks(at)
     yield from _saw_consumption(at)
@@ -44,7 +44,7 @@ def _saw_consumption(at: At) -> Iterator[NothingToDo]:
 
 
 def _can_work_on(at: At, queue: OneQueue, share: Share, now_ms: int) -> bool:
-    """Whether a consumer surely may work on a queue, and did not fail just now."""
+    """Whether a consumer certainly may consume a queue, and has not just failed."""
     known = at.known.consumption
     is_held = (queue.topic, queue.queue_id) in known.held.get(queue.client, ())
     if not is_held or share.was_moved:

@@ -32,9 +32,9 @@ from crashmq.models.knowledge.knowledge import Knowledge
 from crashmq.models.knowledge.locks import Lock, Locks
 from crashmq.models.knowledge.moments import At, Moment, QueueBegun
 from crashmq.models.knowledge.moments_of_consumers import (
+    ConsumerCommitted,
     GroupIsAt,
     MessagesPulled,
-    OffsetTold,
     PullGoesOn,
     QueueBegunAnew,
     QueueGivenBack,
@@ -353,7 +353,7 @@ def test_only_who_read_the_queue_in_this_life_is_believed_at_once(life: int) -> 
     walked.known.consumption.life = life
     told = walked.tell(OffsetSent(AT_C0, 0, 0))
 
-    assert any(isinstance(each, OffsetTold) for each in told) is (life == 1)
+    assert any(isinstance(each, ConsumerCommitted) for each in told) is (life == 1)
 
 
 @pytest.mark.parametrize(("kept", "told"), [(-2, 0), (0, 0), (-1, -1)])
