@@ -48,8 +48,9 @@ def _ask_run_1(at: OpOver) -> Breaches:
 @asked(
     nothing_is_held,
     on=OpOver,
-    needs=(Fact.TELLS_WHAT_IT_HOLDS, Fact.LIVES),
-    where=lambda at: bool(at.step.starts),
+    needs=(Fact.TELLS_WHAT_IT_HOLDS,),
+    # A crash ends the process, and with it all that it holds.
+    where=lambda at: bool(at.step.starts) and at.step.crash is None,
 )
 def _ask_run_2_at_op_over(at: OpOver) -> Breaches:
     not_started = Stopped(clean=False, left_open=at.step.still_held)

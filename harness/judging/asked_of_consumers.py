@@ -187,7 +187,12 @@ def _ask_con_11(at: LockAnswered) -> Breaches:
     return one_consumer_has_the_lock.judge(at.queue, at.lock, at.at_ms)
 
 
-@asked(a_free_lock_is_given, on=LockAnswered, where=_is_refused, needs=(Fact.ALONE,))
+@asked(
+    a_free_lock_is_given,
+    on=LockAnswered,
+    where=_is_refused,
+    needs=(Fact.LOCK_IS_SETTLED,),
+)
 def _ask_con_12(at: LockAnswered) -> Breaches:
     return a_free_lock_is_given.judge(at.queue, at.lock, at.at_ms)
 

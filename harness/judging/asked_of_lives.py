@@ -61,7 +61,7 @@ from crashmq.models.laws.topic_deletion import nothing_is_left_of_the_deleted
         Fact.DISK_WORKED,
         Fact.DISK_WORKS,
         Fact.READABLE,
-        Fact.ALONE,
+        Fact.NO_OTHER_OP,
     ),
     where=lambda at: not at.known.setup.disk_capacity,
 )
@@ -91,7 +91,7 @@ def _ask_rec_10(at: StopOver) -> Breaches:
 @asked(
     nothing_is_held,
     on=StopOver,
-    needs=(Fact.TELLS_WHAT_IT_HOLDS, Fact.ALONE),
+    needs=(Fact.TELLS_WHAT_IT_HOLDS, Fact.NO_OTHER_OP),
 )
 def _ask_run_2_at_stop_over(at: StopOver) -> Breaches:
     return nothing_is_held.judge(at.stop)

@@ -150,7 +150,7 @@ def _ask_of_topic(at: PullAnswered | PullKept, code: BrokerCode | None) -> Breac
     )
 
 
-OF_TOPICS = (Fact.WRITTEN_STAYS, Fact.ALONE)
+OF_TOPICS = (Fact.WRITTEN_STAYS, Fact.TOPIC_IS_SETTLED)
 
 
 @asked(refused_for_its_topic, on=PullAnswered, needs=OF_TOPICS, where=_knows_topics)

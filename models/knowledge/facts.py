@@ -12,6 +12,7 @@ from enum import Enum
 from functools import partial
 from typing import Final
 
+from crashmq.models.history import LocksAnswered, LocksReturned, PutAsked
 from crashmq.models.knowledge.knowledge import DISPATCHED, LOG, QUEUES, End
 from crashmq.models.knowledge.moments import (
     CommitAnswered,
@@ -28,15 +29,19 @@ from crashmq.models.knowledge.moments import (
     RoundOver,
     SearchOver,
 )
+from crashmq.models.knowledge.moments_of_consumers import LockAnswered
 from crashmq.models.knowledge.moments_of_pulls import PullAnswered, PullKept
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
-from crashmq.models.ops import Capability
+from crashmq.models.ops import Capability, Crash, During, EndConsumer
 
 
 class Fact(Enum):
     """A condition that holds at a moment or not; its value is the reason for it."""
 
     ALONE = "nothing else ran at the same time, so the op alone made its effects"
+    NO_OTHER_OP = (
+        "no other op ran at the same time, so nobody else held or changed files"
+    )
     LIVES = "no crash came while the op ran, so it ran to its end"
     NOT_STOPPING = "no shutdown began, which refuses callers and ends their waits"
     NOTHING_RAISED = "no call to the store raised, so none is half done"
@@ -62,6 +67,10 @@ class Fact(Enum):
     LIFE_IS_KNOWN = "the store has just started, or all it did since then is known"
     QUEUE_IS_SETTLED = "it is certain how far the queue is dispatched, and if deleted"
     TOPIC_STAYS = "no other op deleted the topic while the op ran"
+    TOPIC_IS_SETTLED = "nothing in the step made or deleted the topic, or lost it"
+    LOCK_IS_SETTLED = (
+        "nobody else asked for the queue's lock, or gave it back, meanwhile"
+    )
     ANSWERS_ALL = "every put was answered, so it is known what the store counts"
     CONTENT_IS_KNOWN = "it is known which messages of the queue survived the last crash"
     READING_IS_KNOWN = "the store reports its dispatch progress, or dispatches at once"
@@ -148,6 +157,14 @@ def is_half_dispatched(at: Moment, key: QueueKey) -> bool:
 
 def _alone(at: Moment) -> bool:
     return at.step.is_alone
+
+
+def _no_other_op(at: Moment) -> bool:
+    step = at.step
+    if step.is_alone:
+        return True
+    others = [one for one in step.acts if not isinstance(one, During | Crash)]
+    return len(others) == 1 and not step.is_together
 
 
 def _lives(at: Moment) -> bool:
@@ -285,6 +302,41 @@ def _topic_stays(at: Moment) -> bool:
     return at.step.is_alone or at.pull.topic not in deleted
 
 
+def _topic_is_settled(at: Moment) -> bool:
+    """Whether a topic is known throughout a step, or unknown throughout."""
+    step = at.step
+    if step.is_alone:
+        return True
+    assert isinstance(at, PullAnswered | PullKept), at
+    topic = at.pull.topic
+    is_up = step.crash is None and not (step.starts or step.is_stopping)
+    put = {
+        message.destination[0]
+        for _, _, event in step.entries
+        if isinstance(event, PutAsked)
+        for message in event.messages
+    }
+    gone = [op for op, _ in step.deletions if op.topic == topic]
+    return is_up and not topic.startswith("%") and topic not in put and not gone
+
+
+def _lock_is_settled(at: Moment) -> bool:
+    step = at.step
+    if step.is_alone:
+        return True
+    assert isinstance(at, LockAnswered), at
+    ends = any(isinstance(act, EndConsumer) for act in step.acts)
+    if step.crash is not None or step.starts or ends:
+        return False
+    others = [
+        event
+        for _, _, event in step.entries
+        if isinstance(event, LocksAnswered | LocksReturned)
+        and event.client != at.queue.client
+    ]
+    return not others
+
+
 def _content_is_known(at: Moment) -> bool:
     match at:
         case (
@@ -305,6 +357,7 @@ def _can(capability: Capability, at: Moment) -> bool:
 
 HOLDS: Final[Mapping[Fact, Callable[[Moment], bool]]] = {
     Fact.ALONE: _alone,
+    Fact.NO_OTHER_OP: _no_other_op,
     Fact.LIVES: _lives,
     Fact.NOT_STOPPING: _not_stopping,
     Fact.NOTHING_RAISED: _nothing_raised,
@@ -331,6 +384,8 @@ HOLDS: Final[Mapping[Fact, Callable[[Moment], bool]]] = {
     Fact.QUEUE_IS_SETTLED: _queue_is_settled,
     Fact.TOPIC_STAYS: _topic_stays,
     Fact.ANSWERS_ALL: _answers_all,
+    Fact.TOPIC_IS_SETTLED: _topic_is_settled,
+    Fact.LOCK_IS_SETTLED: _lock_is_settled,
     Fact.CONTENT_IS_KNOWN: _content_is_known,
     Fact.READING_IS_KNOWN: _reading_is_known,
     **{fact: partial(_can, one) for fact, one in CAPABILITIES.items()},

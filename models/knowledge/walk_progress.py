@@ -108,9 +108,8 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
         at.known.consumption.clock_was_set_back()
     recovered: list[Recovered] = []
     before, pending_before = dict(progress.now), dict(progress.pending)
-    told: dict[int, int] = {}
+    told, is_loaded = dict[int, int](), False
     found: Mapping[str, bytes] = {}
-    is_loaded = False
     if at.known.promises.reverts:
         progress.is_doubtful = True
     answers = _answers(at)

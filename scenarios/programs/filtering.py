@@ -79,7 +79,7 @@ def filtering(draft: Draft) -> None:
     """A group subscribes, messages come, and it pulls; or it meets more than that."""
     chance, add = draft.chance, draft.add
     whom = chance.pick(draft.space.groups), chance.pick(draft.space.addresses).topic
-    match chance.pick(WAYS):
+    match _way(draft):
         case "by itself":
             _subscribe(draft, whom)
             _messages(draft)
@@ -132,6 +132,13 @@ def filtering(draft: Draft) -> None:
         add(_pull(draft, whom))
 
 
+def _way(draft: Draft) -> Way:
+    """What happens; a broker that filters retries as well has some often."""
+    if draft.setup.filters_retries and draft.chance.coin():
+        return "retry"
+    return draft.chance.pick(WAYS)
+
+
 def _messages(draft: Draft) -> None:
     """Some puts, dispatched or not."""
     draft.add(*[draft.drawn.put() for _ in range(draft.chance.integer(1, PUTS_MAX))])
@@ -162,6 +169,9 @@ def _retries(draft: Draft, whom: Whom) -> None:
         add(PutMessage(retry_topic, 0, 16, properties=properties))
     add(REPUT)
     pull = PullFiltered(group, retry_topic, 0, 0)
+    for _ in range(chance.integer(0, PULLS_MAX)):
+        offset, count = chance.integer(0, PUTS_MAX), chance.pick(PULL_COUNTS)
+        add(PullFiltered(group, retry_topic, 0, offset, count))
     if chance.coin():
         again: Op = _subscription(draft, (group, other))
         if chance.one_in(3):
