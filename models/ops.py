@@ -405,7 +405,10 @@ class CloneOffset:
 
 @dataclass(frozen=True, slots=True)
 class QueryLowestOffsets:
-    """Query the lowest offset on each queue of a topic, over all groups but one."""
+    """Query each queue of a topic for the lowest offset of all groups but ``group``.
+
+    Source: ConsumerOffsetManager#queryMinOffsetInAllGroup, its filterGroups.
+    """
 
     group: str
     topic: str

@@ -110,7 +110,10 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
 
 
 def ask(home: Path, source: str) -> Java | None:
-    """The Java at ``home``, as its binary reports it; None if that does not work."""
+    """Run the Java in the directory ``home``; None if it does not work.
+
+    ``source`` tells where the directory is known from, as an environment variable.
+    """
     try:
         listed = subprocess.run(
             [home / "bin" / "java", "--list-modules"],

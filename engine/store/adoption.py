@@ -1,11 +1,12 @@
 """Adoption: how a start treats a directory that another program wrote to.
 
-Without a durable mark the directory counts as another program's. With a mark, RocketMQ
-may have run on it since. It matters who wrote a record, because RocketMQ's rules are
-weaker than this store's: it allows NULs in properties; after an orderly shutdown it
-checks only the last three log files, and serves the older ones even if damaged; and it
-keeps no list of deleted topics, so that a missing queue directory is all that shows a
-deletion. A layout that this store cannot read (DLedger, RocksDB ...) is refused.
+Without a durable mark, which this store keeps in its checkpoint, the directory counts
+as another program's. With a mark, RocketMQ may have run on it since. It matters who
+wrote a record, because RocketMQ's rules are weaker than this store's: it allows NULs in
+properties; after an orderly shutdown it checks only the last three log files, and
+serves the older ones even if damaged; and it keeps no list of deleted topics, so that a
+missing queue directory is all that shows a deletion. A layout that this store cannot
+read (DLedger, RocksDB ...) is refused.
 
 Source: DefaultMessageStore#deleteTopics, CommitLog#recoverNormally,
 StorePathConfigHelper, CompactionStore, DLedgerCommitLog, RocketMQ 5.3 and 5.5.

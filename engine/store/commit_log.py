@@ -169,7 +169,8 @@ class CommitLog:
     def put_messages(self, batch: Message) -> PutMessageResult:
         """Append the messages that a batch's body holds: all of them, or none.
 
-        They lie one after the other in one file, each a record of its own.
+        They lie one after the other in one file, each a record of its own. The result
+        is that of the whole batch.
 
         Raises:
             OSError: as ``put_message``.

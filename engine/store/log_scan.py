@@ -78,7 +78,7 @@ class RecordsMet:
         newest: the highest store time, in milliseconds.
         records: how many there were.
         last: the properties of the last record, as stored.
-        nul_until: as in ``LogScan``.
+        nul_until: the end of the last record with a NUL in its properties; 0: none.
     """
 
     visit: Callable[[DispatchRequest], None]

@@ -62,7 +62,7 @@ EVERY_POLICY = "all"
     default=600.0,
     show_default=True,
     metavar="S",
-    help="Seconds to search for one mutant from one seed.",
+    help="Seconds of processor time to search for one mutant from one seed.",
 )
 @click.option(
     "--policy",

@@ -72,7 +72,7 @@ class CrashPoint:
         return (*self.before, During(self.op, self.at_action, crash), *killed)
 
     def down_on(self, disk: SimDisk) -> SnapshotSubject:
-        """The store after a crash here that left ``disk``."""
+        """A store that is down since a crash at this point, which left ``disk``."""
         return self.subject.down_on(disk, self.clock, self.client_disks)
 
     def program(self, crash: Crash) -> Program:

@@ -37,7 +37,10 @@ CANARY = Mutant(
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """What was requested; ``hunts`` lists all hunts in the order of their begin."""
+    """What was requested; ``hunts`` lists all hunts in the order of their begin.
+
+    ``budget_s`` is the processor time of each hunt.
+    """
 
     mutants: tuple[Mutant | None, ...]
     seeds: int = 1
@@ -48,7 +51,13 @@ class Campaign:
     def hunts(self) -> list[Hunt]:
         """The hunts, seed by seed: an interrupted campaign has tried every mutant."""
         return [
-            Hunt(mutant, self.first_seed + seed, self.budget_s, policy)
+            Hunt(
+                mutant,
+                self.first_seed + seed,
+                self.budget_s,
+                policy,
+                in_cpu_time=True,
+            )
             for seed in range(self.seeds)
             for mutant in self.mutants
             for policy in self.policies

@@ -46,6 +46,7 @@ from crashmq.models.program import Program
 
 SLICE_TIMEOUT_S = 30.0  # of processor time
 EPISODE_TIMEOUT_S = 15.0  # thousands of times what an episode takes
+WALL_MAX = 10  # times its budget: an overloaded machine, or a bug that makes it wait
 GROWTH_MAX = 256 * 1024 * 1024  # of a hunt's child; a new one costs milliseconds
 SLICES_MAX = 1_000_000
 _TURNS: tuple[SliceKind, ...] = (
@@ -129,7 +130,7 @@ def hunt(task: Hunt) -> HuntResult:
         result.slices += 1
         result.seconds = time.monotonic() - started
         used = result.cpu_seconds if task.in_cpu_time else result.seconds
-        over = used >= task.budget_s
+        over = used >= task.budget_s or result.seconds >= WALL_MAX * task.budget_s
         if result.found or result.own_defect or over:
             return result
     return result

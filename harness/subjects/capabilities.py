@@ -177,7 +177,7 @@ class FindsStores(Protocol):
 
 
 class HasRoom(Protocol):
-    """Others can fill its disk, and set the times of its files."""
+    """A store on a disk of limited size, which foreign files can fill."""
 
     def fill_disk(self, percent: int) -> Observation:
         """Let a foreign file fill the disk; returns a ``DiskFilled``."""

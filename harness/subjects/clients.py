@@ -295,14 +295,15 @@ class _Client:
     def max_offset(self, queue: MessageQueue) -> int:
         """The end of a queue."""
         with self._asked() as broker:
-            store = broker.message_store
-            return store.get_max_offset_in_queue(queue.topic, queue.queue_id)
+            return broker.admin_broker_processor.get_max_offset(
+                queue.topic, queue.queue_id, self.op.client
+            )
 
     def search_offset(self, queue: MessageQueue, timestamp: int) -> int:
         """The first message of a queue stored at or after a time."""
         with self._asked() as broker:
-            return broker.message_store.get_offset_in_queue_by_time(
-                queue.topic, queue.queue_id, timestamp
+            return broker.admin_broker_processor.search_offset_by_timestamp(
+                queue.topic, queue.queue_id, timestamp, self.op.client
             )
 
     def topic_queues(self, topic: str) -> Sequence[MessageQueue]:
@@ -475,7 +476,7 @@ class Clients:
         return {client: disk.snapshot() for client, disk in self._disks.items()}
 
     def find_disks(self, disks: Mapping[str, DiskSnapshot]) -> None:
-        """Use these disks for clients whose process was killed."""
+        """Give each client, by name, the disk that its killed process left."""
         for client, snapshot in disks.items():
             disk = self._disks[client] = SimDisk.fork(snapshot)
             disk.crash(_ENDS_OF_CLIENTS["kill"])

@@ -369,11 +369,11 @@ class LocksRenewed(Moment):
 
 @dataclass(slots=True)
 class QueuePersisted(Moment):
-    """Rounds that persist a consumer's offsets have ended; ``queue`` is one of its own.
+    """A consumer that works on ``queue`` has ended rounds of persisting offsets.
 
     Attributes:
         queue: the queue, with its group and client.
-        told: the newest offset that it has committed; -1: none.
+        told: the newest offset that it has committed to the broker; -1: none.
         worked_until: the end of what it has consumed without a gap.
     """
 

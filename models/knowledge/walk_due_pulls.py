@@ -123,6 +123,8 @@ def _saw(at: At, due: DuePulls, event: Happening, at_ms: int) -> None:
                 due.moved[queue] = min(due.moved[queue], offset)
             if not at.known.consumption.is_broadcast(queue.client):
                 due.heard[queue] = at.known.consumption.life
+            else:
+                due.heard.pop(queue, None)  # its file need not know who told it
             locks = at.known.consumption.is_locking(queue.client)
             consumes = not at.step.is_alone and _consumes(at, queue.client)
             brought = ANY_NUMBER if consumes else 0

@@ -85,7 +85,17 @@ def walk_start(at: At, start: Start, found: StoreImage) -> Iterator[Moment]:
 def start_over(
     at: At, start: Start, seen: Started | Refused, found: StoreImage
 ) -> StartOver:
-    """The moment of a start, with what it had to detect in the files it found."""
+    """The moment of a start that has ended, with what its files called for.
+
+    That is whether the directory counts as another program's, whether anything in it
+    gives a reason to refuse, and what the start must therefore have kept.
+
+    Args:
+        at: where the walk is.
+        start: its events.
+        seen: whether it came up or refused.
+        found: the files before it, decoded.
+    """
     known = at.known
     setup, damaged = known.setup, known.tampering.damaged
     log_is_damaged = known.is_degraded or known.tampering.log_is_damaged

@@ -245,8 +245,8 @@ def put_spares_what_is_damaged(answer: Put, spoilt: Spoilt) -> Iterator[Violatio
 
 @law(
     "RD-10",
-    "with on_damage=serve, a search by time finds the boundary between the intact "
-    "messages stored before that time and the later ones",
+    "with on_damage=serve, a search by time returns the same as if the queue held its "
+    "intact messages alone",
     catalogue="I15 I17",
 )
 def search_goes_around(

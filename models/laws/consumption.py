@@ -59,7 +59,8 @@ def no_offset_passes_a_message(
 @law(
     "CON-2",
     "once the consumers of a group have nothing left to do, the group has consumed "
-    "every message that it had to get",
+    "every message from its begin on that matches its subscription and has not "
+    "expired",
     catalogue="I12",
 )
 def every_message_is_consumed(
@@ -345,8 +346,8 @@ def an_orderly_consumer_begins_locked(
 
 @law(
     "CON-15",
-    "a consumer that gives up a queue in an orderly way has committed all that it has "
-    "consumed there without a gap",
+    "a consumer that gives up a queue by a rebalance or its own stop has committed "
+    "all that it has consumed there without a gap",
     catalogue="I12",
 )
 def a_queue_is_given_back_with_its_offset(
@@ -452,8 +453,8 @@ def nobody_is_sent_past_the_end(
 
 @law(
     "CON-26",
-    "a consumer that is sent elsewhere in a queue begins again there or, if it is sent "
-    "back, where its group is",
+    "after a PULL_OFFSET_MOVED answer a consumer continues at the offset of the "
+    "answer or, if its group has committed a lower one, at that",
     catalogue="I12 I16",
 )
 def a_consumer_goes_where_it_is_sent(
@@ -474,8 +475,8 @@ def a_consumer_goes_where_it_is_sent(
 
 @law(
     "CON-20",
-    "a consumer that reports nothing to do has no message that it could consume now; "
-    "a message put off after a failure is due again within 5 s",
+    "when a consumer's round finds no message to consume, none is ready, and each "
+    "message that was put off after a failure is due again within 5 s",
     catalogue="I12",
 )
 def nothing_that_waits_is_forgotten(

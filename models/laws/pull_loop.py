@@ -15,9 +15,10 @@ def _of(queue: OneQueue) -> str:
 
 @law(
     "CON-21",
-    "a round of a consumer's pull service pulls every queue that is due: 500 ms after "
-    "it was assigned, at once after an answer, 50 ms after flow control, 1 s after a "
-    "refusal, 31 s after a pull without an answer",
+    "a round of a consumer's pull service pulls every queue whose time has come: 500 "
+    "ms after the queue was assigned, at once after an answer with or without "
+    "messages, 50 ms after flow control, 1 s after an error or a missing lock, 31 s "
+    "after a pull without an answer",
     catalogue="I12 I19",
 )
 def a_due_queue_is_pulled(
@@ -39,7 +40,7 @@ def a_due_queue_is_pulled(
     "CON-22",
     "a consumer has one pull of a queue outstanding at a time, and sends the next no "
     "sooner than 500 ms after the queue was assigned, 50 ms after flow control, 1 s "
-    "after a refusal, 31 s after a pull without an answer",
+    "after an error or a missing lock, 31 s after a pull without an answer",
     catalogue="I12",
 )
 def no_queue_is_pulled_too_soon(

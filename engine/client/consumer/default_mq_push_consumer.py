@@ -134,10 +134,13 @@ class DefaultMQPushConsumer:
             raise failure
 
     def consume(self, nth: int = 0) -> int:
-        """Run the n-th waiting request, modulo their number; returns how many ran.
+        """Consume the n-th batch that waits, modulo their number.
 
-        The listener runs in this call. Several calls may run at once, each in an
-        activity of its own: each is one of RocketMQ's threads.
+        The listener runs in this call. Several calls may run at once, as on the threads
+        of RocketMQ's pool.
+
+        Returns:
+            How many batches the listener was given: 1, or 0 if none waits.
         """
         return self._parts.consume_message_service.consume(nth)
 

@@ -54,7 +54,10 @@ class OperatorHunt:
 
 
 def search(task: OperatorHunt) -> OperatorRecord:
-    """Search for one mutant; confirm the kill, or examine the survivor."""
+    """Hunt for one mutant and return the row of the result.
+
+    A kill counts once its program was run again, on the mutant and on the clean engine.
+    """
     result = hunt(
         Hunt(
             task.mutant,
