@@ -82,7 +82,7 @@ def _ids(bugs: list[Mutant]) -> list[str]:
 
 
 def _asked(law: Law[Any]) -> str:
-    """When the judge asks it."""
+    """At which moments the judge asks a law, and under which conditions."""
     if law.id in ASKED_ELSEWHERE:
         where, when = ASKED_ELSEWHERE[law.id]
         return f"{when} ({where})"

@@ -1,4 +1,4 @@
-"""What is asked of what groups subscribe, and of pulls that are filtered by it."""
+"""When the laws of subscriptions and filtered pulls are asked."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KNOWN_CONTENT = (Fact.WRITTEN_STAYS, Fact.TOPIC_STAYS, Fact.CONTENT_IS_KNOWN)
 
 
 def _is_told(at: FilteredPullOver) -> bool:
-    """Whether it can be said which messages were asked for."""
+    """Whether it is known which messages match the pull's filter."""
     answer = at.answer
     return answer.expression_type == "TAG" or is_readable(answer.expression)
 
@@ -41,7 +41,7 @@ def _ask_flt_1(at: FilteredPullOver) -> Breaches:
 
 
 def _asks_retries(at: FilteredPullOver) -> bool:
-    """Whether messages are asked for another topic than that of the pull."""
+    """Whether the filter is that of another topic than the pull's."""
     return at.known.setup.filters_retries and at.pull.topic.startswith(RETRY)
 
 

@@ -1,4 +1,4 @@
-"""The planted bugs, and those that were left out."""
+"""The planted bugs, and the mutants that were left out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from crashmq.harness.mutants.mutation import Mutant
 
 
 def rows() -> dict[str, str]:
-    """What each mutant is, takes and breaks, by its id."""
+    """Each mutant's title, difficulty and laws, by its id."""
     return {name: _told(mutant) for name, mutant in MUTANTS.items()} | {
         name: f"left out: {reason}" for name, reason in LEFT_OUT.items()
     }
