@@ -182,7 +182,7 @@ def _ask_del_12(at: PutOver) -> Breaches:
     )
 
 
-def _tells_its_flush(at: PutOver) -> bool:
+def _knows_its_flush(at: PutOver) -> bool:
     """Whether the flushed position at the put's answer is known."""
     step = at.step
     lives = step.crash is None and not step.is_stopping
@@ -193,7 +193,7 @@ def _tells_its_flush(at: PutOver) -> bool:
     acknowledged_is_flushed,
     on=PutOver,
     needs=(Fact.TELLS_POSITIONS,),
-    where=_tells_its_flush,
+    where=_knows_its_flush,
 )
 def _ask_fl_2(at: PutOver) -> Breaches:
     return acknowledged_is_flushed.judge(at.answer, at.now)

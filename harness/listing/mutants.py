@@ -8,12 +8,12 @@ from crashmq.harness.mutants.mutation import Mutant
 
 def rows() -> dict[str, str]:
     """Each mutant's title, difficulty and laws, by its id."""
-    return {name: _told(mutant) for name, mutant in MUTANTS.items()} | {
+    return {name: _line_of(mutant) for name, mutant in MUTANTS.items()} | {
         name: f"left out: {reason}" for name, reason in LEFT_OUT.items()
     }
 
 
-def _told(mutant: Mutant) -> str:
+def _line_of(mutant: Mutant) -> str:
     told = [
         mutant.title,
         f"{mutant.component} D{mutant.difficulty}" if mutant.component else "",

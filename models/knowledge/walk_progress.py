@@ -114,7 +114,7 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
     if at.known.promises.reverts:
         progress.is_doubtful = True
     answers = _answers(at)
-    for number, entry in _told_of_progress(step):
+    for number, entry in _events_of_progress(step):
         match entry.event:
             case other if type(other) in OF_CONSUMERS:
                 yield from walk_consumers(at, other, entry.at_ms)
@@ -174,7 +174,7 @@ def _settle(
         _settle_single_commits(at, before)
 
 
-def _told_of_progress(step: Step) -> list[tuple[int, Entry]]:
+def _events_of_progress(step: Step) -> list[tuple[int, Entry]]:
     """The events of a step that matter here, each with its number."""
     if step.kinds.isdisjoint(_OF_PROGRESS_OR_CONSUMERS):
         return []

@@ -207,14 +207,14 @@ def _of_setup(setup: Setup) -> tuple[Value, ...]:
 
 def _of_event(event: Event) -> Iterator[Value]:
     yield f"op.{type(event).__name__}=done"
-    yield from _told(event)
+    yield from _values_of_event(event)
     for inner in parts(event):
         if not isinstance(event, During) or inner is not event.op:
             yield f"beside.{type(inner).__name__}=done"
         yield from _of_event(inner)
 
 
-def _told(event: Event) -> Iterator[Value]:
+def _values_of_event(event: Event) -> Iterator[Value]:
     match event:
         case PutMessage():
             yield from _of_message(event)

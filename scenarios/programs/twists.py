@@ -103,7 +103,7 @@ def _part_of_a_second(ops: list[Op], chance: Chance) -> list[Op]:
     return found
 
 
-def _told(ops: list[Op], chance: Chance) -> list[Op]:
+def _record_durable(ops: list[Op], chance: Chance) -> list[Op]:
     """Before one of the ops, and after the next, what is durable is recorded."""
     at = chance.below(len(ops) + 1)
     return [*ops[:at], *_telling(), *ops[at : at + 1], *_telling(), *ops[at + 1 :]]
@@ -117,7 +117,7 @@ def _telling() -> tuple[Op, ...]:
     )
 
 
-TWISTS: tuple[Twist, ...] = (_set_back, _set_back, _part_of_a_second, _told)
+TWISTS: tuple[Twist, ...] = (_set_back, _set_back, _part_of_a_second, _record_durable)
 
 
 def _last_put(ops: list[Op]) -> list[Op]:
