@@ -1,1 +1,1 @@
-"""Run subjects, judge them, and hold the doors: plugin and command line."""
+"""Runs subjects and judges them; the pytest plugin and the command line."""

@@ -1,9 +1,9 @@
 """The command line, installed as ``crashmq``.
 
-A door: it parses, calls and prints, and nothing imports it. The commands live in
-``harness.commands`` and are imported one at a time, so that help costs no numpy, no
-Hypothesis and no Spark. Results go to standard output, progress and complaints to
-standard error. Exit codes are those of ``harness.commands.exits``.
+It parses, calls and prints; no other module imports it. The commands are in
+``harness.commands`` and imported one at a time, so that help needs no numpy, Hypothesis
+or Spark. Results go to standard output, progress and errors to standard error. Exit
+codes are those of ``harness.commands.exits``.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ _JUDGE_NOTHING = ("report", "nights", "compact", "sql", "list", "doctor")
 
 
 class _Commands(click.Group):
-    """The commands by name, imported when asked for."""
+    """The commands by name; each is imported when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's
-        """Names, in the order one learns them."""
+        """The names, in the order in which to learn them."""
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """One command, its module imported now."""
+        """One command; its module is imported now."""
         if cmd_name not in _COMMANDS:
             near = exits.nearest(cmd_name, _COMMANDS)
             raise click.UsageError(f"there is no command {cmd_name!r}{near}.", ctx)
@@ -77,7 +77,7 @@ class _Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does; what a team always types becomes the command's defaults."""
+        """As click does; settings of pyproject.toml become the command's defaults."""
         name, command, rest = super().resolve_command(ctx, args)
         if name is not None and command is not None:
             command.name = name
@@ -89,12 +89,12 @@ class _Commands(click.Group):
         ctx: click.Context,  # noqa: ARG002  # click's
         formatter: click.HelpFormatter,
     ) -> None:
-        """The commands and a line on each, none of them imported."""
+        """The commands with a line on each, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """Run as click does; after an interrupt its exit code, whatever was said."""
+        """Run as click does; after an interrupt always with its exit code."""
         is_process = not args and "args" not in extra
         if is_process:
             INTERRUPTS.ignore_at_exit()
@@ -137,7 +137,7 @@ class _Commands(click.Group):
 
 
 def _leave_nothing_here() -> None:
-    """Hypothesis would keep what it caches in the directory that one stands in."""
+    """Keep Hypothesis from writing its caches to the current directory."""
     from crashmq.reports.jvm import default_cache_dir
 
     os.environ.setdefault(
@@ -152,7 +152,7 @@ def _interrupted(ctx: click.Context) -> NoReturn:
 
 
 def _own_defect(error: Exception) -> None:
-    """Keep the traceback in a file, and say that it is a defect of crashmq."""
+    """Write the traceback to a file, and report a defect of crashmq."""
     from crashmq.models.printable import printable  # help and usage need no models
 
     text = "".join(traceback.format_exception(error))

@@ -1,13 +1,13 @@
-"""The pytest door: search profiles, case files as tests, failures kept as files.
+"""The pytest plugin: search profiles, case files as tests, failures saved as files.
 
-Loaded by pytest in every project crashmq is installed in, so it does nothing unless it
-is asked, and imports neither the engine nor Hypothesis until one of them is needed. A
-``*.case.json`` file is a test if it lies where ``crashmq_cases`` says, or if
-``--crashmq`` (``crashmq = true`` in pytest's configuration) asks for all that pytest
-meets, since other tools have such files too: its program is run, and passes when no law
-is broken. A case that names a planted bug is run without it: that it passes says that
-the store as it is has not that bug. A state machine of ours that fails leaves the
-program it found as a case file, with the command that replays it.
+pytest loads it in every project in which crashmq is installed, so it does nothing
+unless asked, and imports the engine and Hypothesis only when needed. A ``*.case.json``
+file is a test if it lies where ``crashmq_cases`` says, or if ``--crashmq``
+(``crashmq = true`` in pytest's configuration) is given, since other tools have such
+files too. Its program is run, and passes if no law is violated. A case that names a
+planted bug is run without the bug, so a pass shows that the store does not have it. If
+one of crashmq's state machines fails, its program is saved as a case file, with the
+command that replays it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _WITHOUT = "crashmq_without_mutant"
 
 
 class CaseFailed(Exception):
-    """A case file's program broke a law, or one could not be judged."""
+    """A case file's program violated a law, or could not be judged."""
 
     def __init__(self, result: EpisodeResult) -> None:
         super().__init__(result.message)
@@ -44,7 +44,7 @@ class CaseFailed(Exception):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add our options, each with an ini key of the same name."""
+    """Add crashmq's options, each with an ini key of the same name."""
     group = parser.getgroup("crashmq", "crashmq: stores under faults")
     group.addoption(
         "--crashmq",
@@ -75,7 +75,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Load the chosen profile, before any test module reads the default settings."""
+    """Load the chosen profile, before a test module reads the default settings."""
     profile = _profile(config)
     if not profile:
         return
@@ -89,7 +89,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse to judge where asserts are off; tests that are not ours may run so."""
+    """Refuse to run crashmq's tests if asserts are off; other tests may run."""
     if are_checked():
         return
     for item in items:
@@ -100,7 +100,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
-    """Check classes for the invariants that they list, in the profiles that do."""
+    """Check class invariants during tests, in the profiles that ask for it."""
     profile = _profile(session.config)
     if profile not in CHECKING or session.config.option.collectonly:
         return (yield)
@@ -116,7 +116,7 @@ def _profile(config: pytest.Config) -> str:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Name the profile."""
+    """Print the name of the profile."""
     profile = _profile(config)
     return [f"crashmq: profile {profile}"] if profile else []
 
@@ -124,7 +124,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 def pytest_collect_file(
     file_path: Path, parent: pytest.Collector
 ) -> pytest.Collector | None:
-    """Take a case file for a test, where it was asked for; leave any other alone."""
+    """Collect a case file as a test, if that was asked for."""
     if not file_path.name.endswith(CASE_SUFFIX):
         return None
     if not (_takes_all(parent.config) or _is_among_cases(file_path, parent.config)):
@@ -154,15 +154,15 @@ class CaseCollector(pytest.File):
 
 
 class CaseItem(pytest.Item):
-    """Run a case's program; no law may be broken, whichever one it once was."""
+    """Runs a case's program; fails if any law is violated."""
 
     caveat = ""
 
     def runtest(self) -> None:
-        """Replay the case on the engine as it is now.
+        """Replay the case on the present engine.
 
         Raises:
-            CaseFailed: a law was broken or could not be judged.
+            CaseFailed: a law was violated or could not be judged.
             BadCaseFile: the file is not a case.
         """
         from crashmq.harness.episodes.episode import run_program
@@ -197,7 +197,7 @@ class CaseItem(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """How the test is called in reports."""
+        """The test's name in reports."""
         return self.path, None, f"replay of {self.path.name}"
 
 
@@ -205,10 +205,10 @@ class CaseItem(pytest.Item):
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Save what a failing state machine of ours found, and show its timeline.
+    """Save the program of a failing state machine of crashmq, and show its timeline.
 
-    The timeline stands for the traceback, which leads through Hypothesis and the
-    harness alone; ``--tb=native`` shows both.
+    The timeline replaces the traceback, which only shows Hypothesis and the harness;
+    ``--tb=native`` shows both.
     """
     report = yield
     recorder = getattr(_machine_of(item), "recorder", None)
@@ -227,7 +227,7 @@ def pytest_runtest_makereport(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print what passed cases of planted bugs say, and how to replay saved programs."""
+    """Print what passed cases of planted bugs show, and how to replay failures."""
     without = {
         report.nodeid: str(value)
         for report in terminalreporter.stats.get("passed", [])
@@ -255,13 +255,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _machine_of(item: pytest.Item) -> object:
-    """The state machine of a Hypothesis ``TestCase``; None of any other."""
+    """The state machine of a Hypothesis ``TestCase``; None for another test."""
     run = getattr(getattr(item, "cls", None), "runTest", None)
     return getattr(run, "_hypothesis_state_machine_class", None)
 
 
 def _reported(error: BaseException, recorder: Recorder) -> Iterator[FoundFailure]:
-    """What was recorded of the laws that the test's error names."""
+    """The recorded failures of the laws that the test's error names."""
     if isinstance(error, BaseExceptionGroup):
         for each in error.exceptions:
             yield from _reported(each, recorder)
@@ -270,7 +270,7 @@ def _reported(error: BaseException, recorder: Recorder) -> Iterator[FoundFailure
 
 
 def _smaller(found: FoundFailure) -> FoundFailure:
-    """The failure with its program shrunk, if it still fails outside the machine."""
+    """The failure with its program shrunk, if it also fails outside the machine."""
     from crashmq.harness.failures.shrink import NothingToShrink
     from crashmq.harness.searches.machine_search import shrunk
 
@@ -281,7 +281,7 @@ def _smaller(found: FoundFailure) -> FoundFailure:
 
 
 def _keep(found: FoundFailure, config: pytest.Config) -> tuple[Path, str]:
-    """Save the program as a case file; where it lies, and its timeline."""
+    """Save the program as a case file; returns its path and timeline."""
     from crashmq.harness.episodes.episode import run_program
     from crashmq.harness.failures.case_file import CaseFile
     from crashmq.models.printable import printable_lines
@@ -317,6 +317,6 @@ def _timeline(result: EpisodeResult, path: Path, config: pytest.Config) -> str:
 
 
 def _typed(path: Path, config: pytest.Config) -> str:
-    """A path as it can be typed where pytest was started."""
+    """A path relative to the directory in which pytest was started."""
     start = config.invocation_params.dir
     return str(path.relative_to(start) if path.is_relative_to(start) else path)

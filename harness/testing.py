@@ -1,9 +1,9 @@
-"""What people write their own tests with; imported as ``crashmq.testing``.
+"""The API for users' own tests; imported as ``crashmq.testing``.
 
-Programs and their ops, the store's laws, the machines of our scenarios, a strategy of
-whole programs, and ``StoreRules``: a state machine of Hypothesis to which one adds
-rules, with bundles as one likes; each op that a rule does is judged by every law.
-docs/testing.md shows each of these.
+It has programs and their ops, the store's laws, the state machines of the scenarios, a
+strategy of programs, and ``StoreRules``: a Hypothesis state machine to which users add
+rules and bundles; each op that a rule runs is judged by every law. docs/testing.md has
+an example of each.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ def holds(
     scenario: str = "",
     subject: Callable[[Setup], Subject] | None = None,
 ) -> EpisodeResult:
-    """Run a program; every law must hold.
+    """Run a program and check that every law holds.
 
     Args:
-        program: what to do.
+        program: what to run.
         scenario: its name, for the timeline.
-        subject: makes the store to run it on; by default our engine.
+        subject: makes the store to run it on; by default crashmq's engine.
 
     Raises:
-        AssertionError: a law was broken, or could not be judged; it has the timeline.
+        AssertionError: a law was violated or could not be judged; with the timeline.
     """
     store = subject(program.setup) if subject else None
     result = run_program(program, scenario, subject=store)
@@ -55,11 +55,11 @@ def holds(
 def programs(
     scenario: str | Scenario, can: frozenset[Capability] = EVERYTHING
 ) -> st.SearchStrategy[Program]:
-    """Programs of a scenario, as a strategy of Hypothesis.
+    """A Hypothesis strategy of a scenario's programs.
 
     Args:
-        scenario: one of ours by its name, or one's own.
-        can: what the store can do that will run them.
+        scenario: the name of one of crashmq's scenarios, or a user's own.
+        can: the capabilities of the store that will run them.
     """
     chosen = SCENARIOS[scenario] if isinstance(scenario, str) else scenario
 
@@ -72,7 +72,7 @@ def programs(
 
 @dataclass(frozen=True, slots=True)
 class _Maker:
-    """A function that makes stores."""
+    """A function that makes stores, as a class attribute."""
 
     make: Callable[[Setup], Subject]
 
@@ -82,10 +82,10 @@ class _Maker:
 
 
 class StoreRules(StoreMachine):
-    """A store to write rules about: derive from it, and let each rule ``do`` ops.
+    """A state machine with a store: derive from it, and let each rule ``do`` ops.
 
-    What a rule does is judged at once, the end when the test case is over. ``store``
-    is the setup; ``make`` makes another store than our engine.
+    Each op is judged at once, and the end when the test case is over. ``store`` is the
+    setup; ``make`` makes another store than crashmq's engine.
     """
 
     store: ClassVar[Setup] = Setup()
@@ -94,7 +94,7 @@ class StoreRules(StoreMachine):
     recorder: ClassVar[Recorder] = Recorder()
 
     def __init_subclass__(cls, **given: Any) -> None:
-        """A class of rules keeps what it finds to itself."""
+        """Give each derived class its own record of failures."""
         super().__init_subclass__(**given)
         cls.recorder = Recorder()
         make = vars(cls).get("make")
@@ -106,10 +106,10 @@ class StoreRules(StoreMachine):
         self.open(self.store)
 
     def do(self, op: Op) -> Observation:
-        """Do one op, let it be judged, and return what was seen.
+        """Run one op, judge it, and return its observation.
 
         Raises:
-            LawViolated: a law was broken, as the law's own class.
+            LawViolated: a law was violated, as the law's own class.
         """
         self.step(op)
         return self.seen

@@ -76,7 +76,7 @@ def token(value: object) -> Hashable:
     excluded from comparison are left out.
     """
     kind: Any = type(value)
-    return _how_to_tell(kind)(value)
+    return _token_maker_of(kind)(value)
 
 
 def is_alike(one: object, other: object) -> bool:
@@ -165,7 +165,7 @@ def _are_shared(values: Iterable[Any]) -> bool:
 
 
 @cache
-def _how_to_tell(kind: Any) -> Callable[[Any], Hashable]:
+def _token_maker_of(kind: Any) -> Callable[[Any], Hashable]:
     if kind in _TELLING:
         return lambda value: value
     if issubclass(kind, list | tuple):

@@ -1,1 +1,1 @@
-"""Rows of episodes, their aggregation in Spark, and the report."""
+"""The rows of soaks, their aggregates (with or without Spark), and reports."""

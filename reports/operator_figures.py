@@ -197,7 +197,7 @@ def survivors_of(rows: Sequence[OperatorRecord]) -> str:
     for name in sorted({function_of(row) for row in left}):
         lines += ["", f"### {name}", ""]
         mine = [row for row in left if function_of(row) == name]
-        lines += [_told(row) for row in sorted(mine, key=lambda r: (r.line, r.id))]
+        lines += [_item_of(row) for row in sorted(mine, key=lambda r: (r.line, r.id))]
     return "\n".join([*lines, ""])
 
 
@@ -214,7 +214,7 @@ def _table(rates: Sequence[Rate]) -> list[str]:
     ]
 
 
-def _told(row: OperatorRecord) -> str:
+def _item_of(row: OperatorRecord) -> str:
     reached = "" if row.reached < 0 else f"; line run in {row.reached} slices"
     differs = f"; {row.differing} of {row.compared} differ" if row.compared else ""
     return (

@@ -152,7 +152,7 @@ def _fan_out(
         done.write.format("noop").mode("overwrite").save()
     # Spark has many; which of them it is, only the text says.
     except Exception as error:
-        raise _told(error) from None
+        raise _as_sentence(error) from None
 
 
 def _committed(
@@ -175,7 +175,7 @@ def _is_again() -> bool:
     return task is not None and task.attemptNumber() > 0
 
 
-def _told(error: Exception) -> Exception:
+def _as_sentence(error: Exception) -> Exception:
     """An error of Spark as one with a sentence, where known; else the error itself."""
     text = str(error)
     if ours := re.search(r"crashmq\.reports\.errors\.CannotWrite: (.+)", text):

@@ -1,1 +1,1 @@
-"""What to try: spaces, workloads, strategies, scenarios, recorded cases."""
+"""Scenarios: the programs to try, how they are generated, and recorded cases."""

@@ -1,1 +1,1 @@
-"""The commands of ``crashmq``, a module each, imported when asked for."""
+"""The commands of ``crashmq``, a module each, imported when used."""

@@ -1,4 +1,4 @@
-"""Looks up names from the command line, or complains about them."""
+"""Looks up names given on the command line; unknown ones are reported."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NO_MUTANT = "none"
 
 
 def scenarios_named(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The scenarios of these names, each once; all if none is named."""
+    """The scenarios of these names, each once; all if there are no names."""
     for name in names:
         if name not in SCENARIOS:
             hint = "`crashmq list scenarios` names them."
@@ -48,7 +48,7 @@ def scenarios_named(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def mutants_of(file: Path | None, *, anywhere: bool = False) -> Mapping[str, Mutant]:
-    """Our mutants by id, or those of another author's file."""
+    """The packaged mutants by id, or those of a user's file."""
     if file is None:
         return MUTANTS
     try:
@@ -73,7 +73,7 @@ def case_mutant(
     known: Mapping[str, Mutant],
     file: Path | None,
 ) -> str:
-    """The id of the bug to plant for a case: what was typed, else what it records."""
+    """The id of the bug to plant for a case: the option's, else the case's own."""
     if named is None and case.mutant_file and file is None and case.mutant not in known:
         raise BadInput(
             f"its bug {case.mutant} was written in {case.mutant_file}. To plant it, "
@@ -96,7 +96,7 @@ def planted(mutant: str, known: Mapping[str, Mutant] = MUTANTS) -> Iterator[None
 
 
 def mutant_file_option(command: Command) -> Command:
-    """The command-line option that names a mutant's file."""
+    """The option ``--mutant-file``."""
     return click.option(
         "--mutant-file",
         type=click.Path(path_type=Path),
@@ -107,7 +107,7 @@ def mutant_file_option(command: Command) -> Command:
 
 
 def subject_option(command: Command) -> Command:
-    """The command-line option that names the store to judge."""
+    """The option ``--subject``: the store to judge."""
     return click.option(
         "--subject",
         metavar="MODULE:FACTORY",
@@ -118,7 +118,7 @@ def subject_option(command: Command) -> Command:
 
 
 def workers_option(command: Command) -> Command:
-    """The command-line option for how many processes work."""
+    """The option ``--workers``: the number of processes."""
     return click.option(
         "--workers",
         type=click.IntRange(min=1),
@@ -138,7 +138,7 @@ class PlaceType(click.ParamType[Any]):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> Place:
-        """The place that was typed; one elsewhere is refused."""
+        """The typed place; an address is refused where a directory is needed."""
         if not isinstance(value, str):
             return value  # type: ignore[no-any-return]  # converted already
         try:
@@ -148,7 +148,7 @@ class PlaceType(click.ParamType[Any]):
 
 
 def baseline_option(command: Command) -> Command:
-    """The command-line option that names a baseline."""
+    """The option ``--baseline``."""
     return click.option(
         "--baseline",
         type=click.Path(path_type=Path),
@@ -159,7 +159,7 @@ def baseline_option(command: Command) -> Command:
 
 
 def baseline_at(path: Path | None) -> Baseline:
-    """What a baseline says today; nothing if none is named."""
+    """The baseline in a file, by today's date; an empty one without a file."""
     if path is None:
         return Baseline()
     try:
@@ -170,7 +170,7 @@ def baseline_at(path: Path | None) -> Baseline:
 
 
 def can_it(subject: NamedSubject | None, scenarios: Iterable[str]) -> None:
-    """Refuse scenarios that ask for what a store cannot do."""
+    """Refuse scenarios that need capabilities a store lacks."""
     if subject is None:
         return
     cannot = [name for name in scenarios if not SCENARIOS[name].needs <= subject.can]
@@ -183,7 +183,7 @@ def can_it(subject: NamedSubject | None, scenarios: Iterable[str]) -> None:
 
 
 def case_subject_option(command: Command) -> Command:
-    """The command-line option that names the store a case is run on."""
+    """The option ``--subject`` of commands that run a case."""
     return click.option(
         "--subject",
         metavar="MODULE:FACTORY",
@@ -192,7 +192,7 @@ def case_subject_option(command: Command) -> Command:
 
 
 def subject_at(name: str) -> NamedSubject | None:
-    """The store of this name; None for our engine."""
+    """The store of this name; None for crashmq's engine."""
     try:
         return subject_named(name)
     except BadSubject as error:
@@ -208,10 +208,10 @@ def case_at(path: Path) -> CaseFile:
 
 
 def subject_of(case: CaseFile, path: Path, named: str | None) -> NamedSubject | None:
-    """The store that a case is run on; None for our engine.
+    """The store that a case is run on; None for crashmq's engine.
 
-    A case comes from anywhere, and to make its store runs code. So that store must be
-    named by who types the command as well; ``named`` is what was typed.
+    A case may come from anyone, and making its store runs code. So the user has to name
+    that store on the command line as well; ``named`` is that name.
     """
     if named is not None:
         return subject_at(named)
@@ -230,7 +230,7 @@ def subject_of(case: CaseFile, path: Path, named: str | None) -> NamedSubject | 
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Turn an error of writing a file into a sentence for the user."""
+    """Turn an error of writing a file into an error message."""
     try:
         yield
     except FileExistsError as error:
@@ -243,11 +243,11 @@ def writing() -> Iterator[None]:
 
 
 def exit_with(mutant: str | None, code: int) -> NoReturn:
-    """End a search; one with a bug planted that broke no law has missed it.
+    """End a search; with a planted bug it must have found a violation.
 
     Args:
-        mutant: the id that was typed, of ours; None or "none" for no bug.
-        code: the exit code of what was found.
+        mutant: the id of a packaged mutant on the command line; None or "none": no bug.
+        code: the exit code for what was found.
     """
     if code == CLEAN and mutant and mutant != NO_MUTANT:
         title = MUTANTS[mutant].title

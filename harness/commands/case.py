@@ -36,7 +36,7 @@ def command(file: Path, by_pytest: bool, full: bool) -> None:
 
 
 def _by_hand(case: CaseFile) -> str:
-    """A case file with ops in their short form, and without what a run tells."""
+    """A case file with ops in their short form, without the results of a run."""
     head = {"format": 1, "scenario": case.scenario}
     for name in ("violated", "mutant", "mutant_file", "story"):
         if getattr(case, name):

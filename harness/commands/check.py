@@ -1,4 +1,4 @@
-"""``crashmq check``: the gate, printed as a table and, when red, as timelines."""
+"""``crashmq check``: the gate, printed as a table, with timelines of failures."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def command(**typed: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Typed:
-    """What was typed, by the names above."""
+    """The arguments and options of the command."""
 
     scenario: tuple[str, ...]
     profile: str
@@ -168,7 +168,7 @@ def _check(typed: _Typed) -> None:
 
 
 def _make_room(path: Path | None) -> None:
-    """Refuse a result's place before the run, which may be long, and not after it."""
+    """Check before the run that a result's file can be written."""
     if path is None or str(path) == "-":
         return
     if path.is_dir():
@@ -251,7 +251,7 @@ def _tell(failure: GateFailure, theirs: str) -> None:
 
 
 def _verdict(result: GateResult, mutant: str) -> str:
-    """The verdict in a word or two."""
+    """The result in a word or two."""
     if result.failures:
         return "RED"
     if result.interrupted:
@@ -298,7 +298,7 @@ def _summary(told: GateReport, names: tuple[str, ...], bug: Mutant | None) -> st
 
 
 def _exit_code(result: GateResult, mutant: str) -> int:
-    """With a bug planted never clean: either it is a finding, or that it was missed."""
+    """The exit code; with a planted bug never 0: it was found, or missed."""
     if result.interrupted:
         return exits.INTERRUPTED
     if result.failures or mutant:

@@ -1,7 +1,7 @@
-"""What ``crashmq check`` leaves for machines: JUnit XML, JSON, a page, annotations.
+"""The machine-readable results of ``crashmq check``.
 
-JUnit XML is what every CI server reads, one test a phase of a scenario. The page is
-Markdown for GitHub's step summary, annotations are its workflow commands.
+JUnit XML, for CI servers, with one test for each phase of a scenario; JSON; a Markdown
+page for GitHub's step summary; and annotations, which are GitHub workflow commands.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NOT_IN_XML = {code: "" for code in range(32) if chr(code) not in "\t\n"}
 
 @dataclass(frozen=True, slots=True)
 class GateReport:
-    """A result of the gate as the reports need it; ``seconds`` is wall time."""
+    """The result of the gate as the reports need it; ``seconds`` is wall time."""
 
     result: GateResult
     profile: str
@@ -46,7 +46,7 @@ def write_json(told: GateReport, path: Path) -> None:
 
 
 def as_json(told: GateReport) -> dict[str, Any]:
-    """The result as a JSON object; names in it do not change within a format."""
+    """The result as a JSON object; its keys do not change within a format."""
     result = told.result
     return {
         "format": _FORMAT,
@@ -87,7 +87,7 @@ def as_json(told: GateReport) -> dict[str, Any]:
 
 
 def write_junit(told: GateReport, path: Path) -> None:
-    """Write the result as JUnit XML: a suite a scenario, a test a phase."""
+    """Write the result as JUnit XML: a suite per scenario, a test per phase."""
     result = told.result
     failures = {(one.scenario, one.phase): one for one in result.failures}
     left = set(result.not_run)
@@ -130,7 +130,7 @@ def _add_failure(test: ET.Element, failure: GateFailure) -> None:
 
 
 def _xml(text: str) -> str:
-    """A text that XML can hold."""
+    """A text without characters that XML forbids."""
     return printable_lines(text).translate(_NOT_IN_XML)
 
 
@@ -139,7 +139,7 @@ def _timeline(failure: GateFailure) -> str:
 
 
 def write_step_summary(told: GateReport, path: str) -> None:
-    """Add a page to GitHub's step summary, if there is one."""
+    """Add a page to GitHub's step summary, if ``path`` is not empty."""
     if path:
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(_page(told))
@@ -170,7 +170,7 @@ def _page(told: GateReport) -> str:
 
 
 def annotate(told: GateReport) -> Iterator[str]:
-    """GitHub's workflow commands: an error a failure, a warning what is not judged."""
+    """GitHub's workflow commands: errors for failures, warnings for unjudged ones."""
     for failure in told.result.failures:
         title = f"{failure.law} in {failure.scenario}"
         message = failure.shrunk.result.message

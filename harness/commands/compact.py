@@ -1,4 +1,4 @@
-"""``crashmq compact``: few large files of a run instead of many small ones."""
+"""``crashmq compact``: joins the many small files of a run to a few large ones."""
 
 from __future__ import annotations
 

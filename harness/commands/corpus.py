@@ -102,7 +102,7 @@ def command(
 
 
 def _count_lines(path: Path) -> None:
-    """Write what runs each line, with the corpus that comes with the harness."""
+    """Write which programs run each engine line, with the packaged corpus."""
     if not path.parent.is_dir():
         raise BadInput(f"{path}: there is no directory {path.parent}; make it first.")
     if path.exists() and not is_written(path):

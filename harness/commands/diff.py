@@ -1,4 +1,4 @@
-"""``crashmq diff``: what two store directories serve differently."""
+"""``crashmq diff``: compares what two store directories serve."""
 
 from __future__ import annotations
 

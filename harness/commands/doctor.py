@@ -1,4 +1,4 @@
-"""``crashmq doctor``: what can run on this machine, one line each, and what to do."""
+"""``crashmq doctor``: what can run on this machine, and how to install the rest."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SPARK = ("pyspark", "pandas")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line: what was checked, whether it is well, and what to know or do."""
+    """One line: what was checked, whether it is there, and details or what to do."""
 
     what: str
     ok: bool
@@ -39,7 +39,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """Something to do here: what it needs, and what to type once all is there."""
+    """A use of crashmq: what it needs, and the command to run once that is there."""
 
     checks: tuple[Callable[[], Finding], ...]
     following: str
@@ -115,7 +115,7 @@ def _checkout() -> Finding:
 
 
 def _of_the_system(package: str) -> str:
-    """How this machine gets a package that is none of Python's."""
+    """The command by which this machine installs a system package."""
     if shutil.which("apt-get"):
         return f"sudo apt-get install -y {package}"
     if shutil.which("brew"):
@@ -171,7 +171,7 @@ def command(purpose: tuple[str, ...]) -> None:
 
 
 def _purposes(asked: tuple[str, ...]) -> tuple[str, ...]:
-    """What is told of: a soak is two things, for one of them needs no Spark."""
+    """The purposes to check; a soak is two, since one way of it needs no Spark."""
     if not asked:
         return tuple(PURPOSES)
     each = [("soak", "soak --local") if name == "soak" else (name,) for name in asked]
@@ -181,7 +181,7 @@ def _purposes(asked: tuple[str, ...]) -> tuple[str, ...]:
 def _verdict(
     name: str, findings: dict[Callable[[], Finding], Finding]
 ) -> tuple[str, ...]:
-    """Whether something can be done here, and the next command or what is missing."""
+    """Whether a purpose is possible; the next command, or what is missing."""
     purpose = PURPOSES[name]
     lacking = [findings[c] for c in purpose.checks if not findings[c].ok]
     if not lacking:

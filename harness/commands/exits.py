@@ -25,29 +25,29 @@ INTERRUPTED = 130
 
 
 class BadInput(click.ClickException):
-    """The input cannot be used; one sentence says what, where, what to do."""
+    """The input cannot be used; one sentence says what is wrong, where, what to do."""
 
     exit_code = BAD_INPUT
 
     def show(self, file: object = None) -> None:  # noqa: ARG002  # click's signature
-        """Print the sentence, as one line whatever it quotes."""
+        """Print the message as one line, escaping what it quotes."""
         from crashmq.models.printable import printable  # help and usage need no models
 
         click.echo(f"crashmq: {printable(self.message)}", err=True)
 
 
 class EnvironmentLacking(BadInput):
-    """Something of this machine is missing; one sentence says how to get it."""
+    """Something is not installed here; one sentence says how to install it."""
 
     exit_code = ENVIRONMENT
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """``; did you mean X`` if a known name is spelt alike, else nothing."""
+    """``; did you mean X`` if a known name is spelt similarly, else ""."""
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f"; did you mean {close[0]!r}" if close else ""
 
 
 def unknown(what: str, name: str, known: Iterable[str], hint: str) -> BadInput:
-    """The complaint about an unknown name."""
+    """The error for an unknown name."""
     return BadInput(f"there is no {what} {name!r}{nearest(name, known)}. {hint}")

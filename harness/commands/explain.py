@@ -37,7 +37,7 @@ def command(law: str, no_example: bool) -> None:
     if chosen is None:
         raise unknown("law", law, laws, "`crashmq list laws` names them.")
     bugs = [one for one in MUTANTS.values() if chosen.id in one.killed_by]
-    for line in _told(chosen, bugs):
+    for line in _lines_of(chosen, bugs):
         say(line)
     if no_example:
         return
@@ -53,7 +53,7 @@ def command(law: str, no_example: bool) -> None:
     say(f"  next  crashmq check --mutant {bug.id} -x")
 
 
-def _told(law: Law[Any], bugs: list[Mutant]) -> Iterator[str]:
+def _lines_of(law: Law[Any], bugs: list[Mutant]) -> Iterator[str]:
     width = terminal_width()
     yield from textwrap.wrap(f"{law.id}: {law.sentence}.", width)
     covers = ", ".join(law.catalogue.split())
@@ -82,7 +82,7 @@ def _ids(bugs: list[Mutant]) -> list[str]:
 
 
 def _asked(law: Law[Any]) -> str:
-    """When the judge asks it."""
+    """At which moments the judge asks a law, and under which conditions."""
     if law.id in ASKED_ELSEWHERE:
         where, when = ASKED_ELSEWHERE[law.id]
         return f"{when} ({where})"

@@ -1,4 +1,4 @@
-"""``crashmq explore``: runs histories once and tries all their possible crashes."""
+"""``crashmq explore``: runs histories once, and tries all possible crashes of each."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def command(**typed: Any) -> None:
 
 
 def _crash_all(asked: Asked, disks: tuple[str, ...]) -> int:
-    """Crash histories at every disk action; the exit code."""
+    """Crash histories at every disk action; returns the exit code."""
     target, out, ops = asked.target, asked.out, asked.ops
     count = asked.workers or len(os.sched_getaffinity(0))
     name, bug = "", mutant_named(asked.mutant)
@@ -196,7 +196,7 @@ def _limits(limits: Limits, asked: Asked) -> Limits:
 
 
 def _check_question(asked: Asked) -> None:
-    """Refuse options that ask for nothing, or for two things at once."""
+    """Refuse options that ask for nothing, or that exclude each other."""
     is_each = asked.schedules is not None or asked.failures
     if (asked.target is None) == (asked.world is None):
         raise click.UsageError("name a SCENARIO or a CASE file, or --world N.")
@@ -213,7 +213,7 @@ def _check_question(asked: Asked) -> None:
 
 
 def _disks_named(profile: str | None) -> tuple[str, ...]:
-    """The disk profiles to explore on; "" is each program's own."""
+    """The disk profiles to explore on; "": each program's own."""
     if profile == ALL_PROFILES:
         return tuple(PROFILES)
     if profile is not None and profile not in PROFILES:
@@ -230,7 +230,7 @@ def _histories(
     disks: tuple[str, ...],
     bug: str,
 ) -> Iterator[Job]:
-    """Histories of a scenario; with several disks the n-th history is on the n-th."""
+    """Histories of a scenario; the disk profiles are used in turn."""
     longest = ops or _OPS_MAX
     hands = [jobs_of_scenario(name, seed, longest, limits, disk, bug) for disk in disks]
     own = [islice(hand, n, None, len(disks)) for n, hand in enumerate(hands)]
@@ -238,16 +238,16 @@ def _histories(
 
 
 def _case(path: Path, ops: int | None) -> CaseFile:
-    """The case of a file, cut as requested."""
+    """The case in a file, with the requested number of ops."""
     case = case_at(path)
     subject_of(case, path, None)
     return replace(case, program=replace(case.program, ops=case.program.ops[:ops]))
 
 
 def _smalls(result: Result, scenario: str, mutant: str) -> list[Small]:
-    """The first few findings, each as small as it goes; of one cause the smallest.
+    """The first few findings, shrunk; of those with one cause the smallest.
 
-    After an interrupt the first alone, since somebody waits.
+    After an interrupt only the first one, since the user waits.
     """
     found = sorted(result.found.values(), key=lambda one: len(one.program.ops))
     smalls: dict[str, Small] = {}
@@ -269,7 +269,7 @@ def _check_out(out: Path) -> None:
 
 
 def _explored(jobs: Iterator[Job], workers: int, budget: float, began: float) -> Result:
-    """All that came of the jobs, until an interrupt; how far it is while one waits."""
+    """The results of the jobs, until an interrupt; shows the progress."""
     result = Result()
     with Progress("explore") as progress:
         try:
@@ -299,7 +299,7 @@ def _save(
     out: Path,
     seconds: float,
 ) -> list[Path]:
-    """Write summary, rows and case files; return their paths."""
+    """Write summary, rows and case files; returns their paths."""
     cases: list[Path] = []
     rows: list[FindingRow] = []
     with writing():

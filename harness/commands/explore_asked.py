@@ -1,4 +1,4 @@
-"""What ``crashmq explore`` was asked, and its kinds that take history by history."""
+"""The options of ``crashmq explore``, and the kinds that take one history at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crashmq.harness.subjects.named import OURS
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was typed, by the names of the options."""
+    """The arguments and options, by their names."""
 
     target: str | None
     world: int | None
@@ -35,12 +35,12 @@ class Asked:
 
     @property
     def is_of_theirs(self) -> bool:
-        """Whether the store is the user's own, not ours."""
+        """Whether the store is the user's own, not crashmq's engine."""
         return self.subject not in (None, "", OURS)
 
 
 def explored_each(asked: Asked) -> int | None:
-    """The exit code of what tries one history after another; None: crash them all."""
+    """Run a kind that takes one history at a time; None: crash them all instead."""
     is_each = asked.schedules is not None or asked.failures or asked.is_of_theirs
     if asked.target is None or not is_each:
         return None

@@ -1,4 +1,4 @@
-"""What the kinds of ``crashmq explore`` share that try one history after another."""
+"""Shared by the kinds of ``crashmq explore`` that take one history at a time."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _BARREN_MAX = 1000  # programs without anything to try, from the first on
 
 
 class Tried(Protocol):
-    """The result of everything that was tried of one history."""
+    """The result of exploring one history."""
 
     visited: int
     found: dict[str, Program]
 
     @property
     def is_closed(self) -> bool:
-        """Whether everything was tried."""
+        """Whether everything of the history was tried."""
 
 
 T = TypeVar("T", bound=Tried)
@@ -77,7 +77,7 @@ class Target:
         can_it(self.subject, (self.scenario,))
 
     def programs(self, cut: Callable[[Program], Program | None]) -> Iterator[Program]:
-        """The programs in which ``cut`` leaves something to try."""
+        """The programs as cut by ``cut``; where it leaves nothing, they are skipped."""
         found = 0
         for number, program in enumerate(self._drawn()):
             left = cut(program)
@@ -104,7 +104,7 @@ def try_each(
     nothing: str,
     share: float = 1.0,
 ) -> list[T]:
-    """Try all histories until time is over, none longer than its share of it.
+    """Try all histories until time is over, each for at most its share of it.
 
     An interrupt ends the time.
 
@@ -153,10 +153,10 @@ def end(
 
     Args:
         target: what was explored.
-        seen: what came of each of its histories.
+        seen: the result of each of its histories.
         out: where to save; None: nowhere.
         summary: what is saved beside the cases.
-        asked: the option that asks for the same again.
+        asked: the options to repeat the search.
     """
     first: dict[str, Program] = {}
     for one in seen:

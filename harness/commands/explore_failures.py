@@ -1,4 +1,4 @@
-"""``crashmq explore --failures``: each call of each op fails, one after the other."""
+"""``crashmq explore --failures``: lets each disk call of each op fail in turn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crashmq.models.program import Program
 def run_failures(
     target: Target, *, ops: int | None, budget: float, out: Path | None
 ) -> int:
-    """Fail each call of a case's ops, or of those of a scenario's programs."""
+    """Fail each disk call of the ops of a case, or of a scenario's programs."""
 
     def cut(program: Program) -> Program | None:
         return replace(program, ops=program.ops[:ops]) if program.ops else None

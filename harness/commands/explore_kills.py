@@ -1,4 +1,4 @@
-"""``crashmq explore --subject``: a store of the user's, killed in each op."""
+"""``crashmq explore --subject``: kills a user's store during each op."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crashmq.models.program import Program
 def run_kills(
     target: Target, *, ops: int | None, budget: float, out: Path | None
 ) -> int:
-    """Kill the store in each op of a case, or of a scenario's programs."""
+    """Kill the store during each op of a case, or of a scenario's programs."""
 
     def cut(program: Program) -> Program | None:
         return replace(program, ops=program.ops[:ops]) if program.ops else None

@@ -1,4 +1,4 @@
-"""``crashmq explore --schedules``: every schedule with few preemptions."""
+"""``crashmq explore --schedules``: tries every schedule with few preemptions."""
 
 from __future__ import annotations
 

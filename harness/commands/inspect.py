@@ -1,4 +1,4 @@
-"""``crashmq inspect``: what a store holds, message by message; nothing is changed."""
+"""``crashmq inspect``: lists what a store contains, without changing it."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _show(found: Iterable[Record], *, jsonl: bool) -> int:
 
 
 def _found(files: Files, asked: dict[str, Any], tell: Tell) -> Iterator[Record]:
-    """The messages that are asked for, in log order."""
+    """The messages that were asked for, in log order."""
     topic, queue_id = str(asked["topic"]), asked["queue_id"]
     if asked["offset"] is not None:
         if not topic or queue_id is None:
@@ -120,7 +120,7 @@ def _one(record: Record | None) -> Iterator[Record]:
 def _by_key(
     files: Files, key: str, asked: dict[str, Any], tell: Tell
 ) -> Iterator[Record]:
-    """By the index where it has the key, else by the log."""
+    """Messages by key: from the index if it has the key, else from the log."""
     topic = str(asked["topic"])
     if topic and not asked["no_index"]:
         found = [*by_key(files, key, topic, by_index=True)]

@@ -1,6 +1,6 @@
 """``crashmq list``: scenarios, laws, probes and more by name, one sentence each.
 
-What is listed is imported when it is asked for: nobody waits for mutants to see laws.
+Each kind is imported when it is listed, so listing laws does not load the mutants.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def command(kind: str, *, matrix: bool) -> None:
 
 
 def _show_matrix() -> None:
-    """Say of each field what bounds it in each situation; complain of empty cells."""
+    """Print which laws bound each field in each situation; report empty cells."""
     listed = importlib.import_module("crashmq.harness.listing.matrix")
     for line in listed.lines():
         say(line)

@@ -1,4 +1,4 @@
-"""``crashmq mutants``: plants bugs, searches for them, and says what was found."""
+"""``crashmq mutants``: plants bugs, searches for them, and reports the results."""
 
 from __future__ import annotations
 
@@ -160,14 +160,14 @@ def _check_out(out: Path) -> None:
 
 
 def _known(file: Path | None, any_module: bool) -> Mapping[str, Mutant]:
-    """The mutants to choose from."""
+    """The mutants of the packaged or a user's file."""
     if any_module and file is None:
         raise click.UsageError("--any-module is for mutants of a --file.")
     return mutants_of(file, anywhere=any_module)
 
 
 def _chosen(known: Mapping[str, Mutant], names: Sequence[str]) -> list[Mutant]:
-    """The mutants of these names, all if none is named; each can be planted."""
+    """The mutants of these names, all without names; each can be planted."""
     wanted = [name for each in names for name in each.split(",") if name]
     for name in wanted:
         if name not in known:
@@ -185,7 +185,7 @@ def _chosen(known: Mapping[str, Mutant], names: Sequence[str]) -> list[Mutant]:
 
 
 def _run(campaign: Campaign, workers: int) -> list[HuntRecord]:
-    """Every hunt, or those until an interrupt; a line for each that is done."""
+    """The results of all hunts, or until an interrupt; prints a line for each."""
     rows: list[HuntRecord] = []
     hunts = campaign.hunts()
     with Progress("mutants") as progress:
@@ -207,7 +207,7 @@ def _run(campaign: Campaign, workers: int) -> list[HuntRecord]:
 def _save(
     rows: Sequence[HuntRecord], campaign: Campaign, out: Path, seconds: float
 ) -> dict[str, Path]:
-    """Write summary, rows and case files; the paths of these by mutant."""
+    """Write summary, rows and case files; returns the case files by mutant."""
     cases: dict[str, Path] = {}
     with writing():
         out.mkdir(parents=True, exist_ok=True)
@@ -224,7 +224,7 @@ def _save(
 
 
 def _reached(one: MutantOutcome, mutant: Mutant) -> str:
-    """How near a search came: probes hit, and those where the bug is."""
+    """How near a search came to the bug: probes hit, and those near its place."""
     declared = declared_probes()
     modules = {edit.module.rpartition(".")[2] for edit in mutant.edits}
     there = [name for name in declared if name.partition(".")[0] in modules]

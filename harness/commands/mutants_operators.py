@@ -1,4 +1,4 @@
-"""``crashmq mutants --operators``: mutants made by machine, in their thousands."""
+"""``crashmq mutants --operators``: hunts for thousands of generated mutants."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _SHARED = ("only", "more", "budget", "seed", "workers", "out", "show")
 def operators_option(
     command: Callable[..., None],
 ) -> Callable[..., None]:
-    """The options that make ``crashmq mutants`` search for machine-made mutants."""
+    """The options of ``crashmq mutants`` for generated mutants."""
 
     @click.option(
         "--operators",
@@ -150,7 +150,7 @@ def _drawn(campaign: OperatorCampaign) -> list[Drawn]:
 
 
 def _search(campaign: OperatorCampaign, drawn: Sequence[Drawn], workers: int) -> None:
-    """Do what is missing: hunts, what differs with survivors, the lines that ran."""
+    """Run what is missing: hunts, comparisons of survivors, the count of lines."""
     hunts = campaign.missing(drawn)
     killed = 0
     with Progress("mutants") as progress:
@@ -171,7 +171,7 @@ def _search(campaign: OperatorCampaign, drawn: Sequence[Drawn], workers: int) ->
 
 
 def _save(campaign: OperatorCampaign, drawn: Sequence[Drawn]) -> list[OperatorRecord]:
-    """Write report, summary and survivors; the rows of the sample."""
+    """Write report, summary and survivors; returns the rows of the sample."""
     chosen = {each.id for each in drawn}
     rows = [row for row in campaign.rows() if row.id in chosen]
     if not INTERRUPTS.seen:

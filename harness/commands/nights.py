@@ -1,4 +1,4 @@
-"""``crashmq nights``: the runs of several nights side by side."""
+"""``crashmq nights``: compares the runs of several nights."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Standard output and standard error: timelines in colour, progress while one waits.
+"""Standard output and standard error: coloured timelines, and progress.
 
-Colour and moving bars are for terminals, and rich is imported for them alone; NO_COLOR
-and FORCE_COLOR are honoured. Elsewhere progress is a plain line every ten seconds,
-later more seldom, and none while nothing moves.
+Colour and progress bars are for terminals, and only then rich is imported; NO_COLOR and
+FORCE_COLOR are honoured. Elsewhere progress is a plain line every ten seconds, later
+less often, and none while nothing changes.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ def drawn_as_svg(text: str, title: str) -> str:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print lines of ours; what they quote of others reaches no terminal raw.
+    """Print lines; control characters in them are escaped.
 
-    A line end in a quoted text is still one: quote it by ``printable``.
+    A line end in a quoted text stays one: quote such text by ``printable``.
     """
     click.echo(printable_lines(text), err=err)
 
@@ -122,10 +122,10 @@ class Progress:
         self.update(done, total)
 
     def update(self, done: int, total: int | None, detail: str = "") -> None:
-        """Say how far it is; cheap enough to be called for every episode.
+        """Set how much is done; cheap enough to be called for every episode.
 
         Raises:
-            KeyboardInterrupt: there was an interrupt, and it was lost on its way.
+            KeyboardInterrupt: an earlier interrupt was not delivered.
         """
         INTERRUPTS.heed()
         if self._bar:
@@ -139,7 +139,7 @@ class Progress:
             say(f"{self.what}: {done:,}{of}{after}", err=True)
 
     def _is_time(self) -> bool:
-        """Whether a line is due: a night's log has some sixty, not thousands."""
+        """Whether a plain line is due: about sixty in a night, not thousands."""
         now = time.monotonic()
         wait = max(_QUIET_S, (now - self._begun_at) / _SAID_OF_ALL)
         if now - self._said_at < wait:
@@ -149,7 +149,7 @@ class Progress:
 
 
 def _between(detail: str) -> str:
-    """What stands between numbers and a detail, which may begin with their unit."""
+    """The separator between the numbers and a detail, which may begin with a unit."""
     return " " if detail.startswith("s;") else ", "
 
 

@@ -1,4 +1,4 @@
-"""``crashmq replay``: runs a case file again and prints it as a timeline."""
+"""``crashmq replay``: runs a case file again and prints its timeline."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ BREACH = "breach"
 
 
 class _Step(click.ParamType[Any]):
-    """The number of a step, or ``breach``."""
+    """The number of a step, or the word ``breach``."""
 
     name = "STEP"
 
@@ -94,7 +94,7 @@ def command(**typed: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Typed:
-    """What was typed, by the names above."""
+    """The arguments and options of the command."""
 
     file: Path
     until: int | str | None
@@ -108,7 +108,7 @@ class _Typed:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A case, and what runs it: the bug, and the store if it is none of ours."""
+    """A case, the bug planted for it, and the user's store, if any."""
 
     case: CaseFile
     bug: str
@@ -158,7 +158,7 @@ def _watched(run: _Run, until: int | None, around: int | None) -> Watched:
 
 
 def _step(asked: int | str | None, result: EpisodeResult) -> int | None:
-    """The step that is asked for; that of the breach by its number."""
+    """The number of the requested step; ``breach``: that of the violation."""
     if not isinstance(asked, str):
         return asked
     last = result.record.steps - 1
@@ -191,7 +191,7 @@ def _is_empty_dir(path: Path) -> bool:
 def _tell_files(
     typed: _Typed, kept: Watched, until: int | None, whole: EpisodeResult
 ) -> None:
-    """Print and write what was asked of files and pictures."""
+    """Print and write the requested files and pictures."""
     for number, (before, after) in kept.around.items():
         say(f"  files of step {number}")
         lines = list(change_lines(changes(before, after))) or ["nothing changed"]
@@ -214,7 +214,7 @@ def _tell_files(
 
 
 def _looked_for(run: _Run, result: EpisodeResult) -> list[str]:
-    """Where to look, in the store's code; nothing of a store that is not ours."""
+    """Where to look in the store's code; empty for a user's store."""
     if result.outcome is not Outcome.VIOLATED or run.store is not None:
         return []
     program, scenario = run.case.program, run.case.scenario
@@ -245,7 +245,7 @@ def _write_files(files: Mapping[str, bytes], directory: Path) -> None:
 
 
 def _compared(case: CaseFile, result: EpisodeResult, typed: _Typed, mutant: str) -> str:
-    """How the run compares with the recorded one, and what to type next."""
+    """How the run compares with the recorded one, and the next command."""
     given = printable(str(typed.file))
     if result.outcome is Outcome.PASSED and not case.violated and not case.message:
         more = f"\n  next  crashmq explore {given}" if not mutant else ""

@@ -1,4 +1,4 @@
-"""``crashmq report``: the report of a soak, rendered again from its rows."""
+"""``crashmq report``: renders the report of a soak again from its rows."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def command(
 def _report_run(
     directory: Place, master: str | None, write: Callable[..., Reported]
 ) -> Reported:
-    """Sum a soak up, here or by Spark, and write its report."""
+    """Aggregate a soak, here or with Spark, and write its report."""
     if master is None:
         from crashmq.reports.aggregates import LocalAggregates
 

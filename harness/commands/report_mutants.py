@@ -27,7 +27,7 @@ from crashmq.reports.operator_records import (
 
 
 def report_operators(directory: Path) -> NoReturn:
-    """Write again what ``crashmq mutants --operators`` says; no Spark is needed."""
+    """Write the report of ``crashmq mutants --operators`` again, without Spark."""
     try:
         asked, rows = read_asked(directory), read_operator_rows(directory)
     except NotARun as error:
@@ -43,7 +43,7 @@ def report_operators(directory: Path) -> NoReturn:
 
 
 def report_campaign(directory: Path, since: Path | None) -> NoReturn:
-    """Draw what ``crashmq mutants --out`` kept; the exit code is the campaign's."""
+    """Write the report of ``crashmq mutants --out`` again; returns the exit code."""
     with reporting_what_is_missing(spark=True):
         read_rows(directory)
         if since:

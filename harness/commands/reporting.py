@@ -1,7 +1,7 @@
-"""What ``soak`` and ``report`` share: case files, the report, the last words.
+"""Shared by ``soak`` and ``report``: case files, the report, and the final output.
 
-Spark is imported inside functions: both commands complain about bad input, and about
-a machine without Spark, before they would need it.
+Spark is imported inside functions, so that both commands can report bad input, or a
+machine without Spark, before they need it.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 @contextmanager
 def reporting_what_is_missing(*, spark: bool, instead: str = "") -> Iterator[None]:
-    """Say in one sentence what is missing here, or what is wrong with a request.
+    """Turn errors of ``reports`` into error messages of one sentence.
 
     Args:
-        spark: whether Spark is needed as well as what reports are made with.
-        instead: a sentence on what can be typed where it is missing.
+        spark: whether Spark is needed too, not only what reports need.
+        instead: a sentence on what to do instead if it is not installed.
     """
     try:
         require_packages(spark=spark)
@@ -56,14 +56,14 @@ def reporting_what_is_missing(*, spark: bool, instead: str = "") -> Iterator[Non
 def write_report(
     aggregates: Any, out: Place, baseline: Baseline | None = None
 ) -> tuple[Summary, dict[str, str]]:
-    """Write a case file for each failure, then the report that names them.
+    """Write a case file for each failure, then the report, which links them.
 
-    A night, by its directory's name, is told beside the nights before it.
+    A run whose directory is named like a night is compared with the nights before it.
 
     Args:
-        aggregates: the run summed up, which only ``reports`` knows.
+        aggregates: the aggregates of the run, from ``reports``.
         out: the run's directory.
-        baseline: which failures are known, and no reason for red.
+        baseline: known failures that do not fail the run.
 
     Returns:
         The summary, and the paths of the case files by signature.
@@ -84,14 +84,14 @@ def write_report(
 
 
 def _tell_ci(report: Place, step_summary: str) -> None:
-    """Add the report to a job's page of GitHub; nothing where there is none."""
+    """Add the report to GitHub's step summary, if there is one."""
     if step_summary:
         with Path(step_summary).open("a", encoding="utf-8") as page:
             page.write(report.read_text(encoding="utf-8"))
 
 
 def _background(figures: Figures, out: Place, baseline: Baseline) -> Background:
-    """What nights before and the baseline say of the failures of a run."""
+    """What earlier nights and the baseline say about the failures of a run."""
     from crashmq.reports.figures import Background
 
     excused = {
@@ -116,7 +116,7 @@ def _background(figures: Figures, out: Place, baseline: Baseline) -> Background:
 
 
 def tell(summary: Summary, out: Place, cases: dict[str, str]) -> None:
-    """Print the verdict, the warnings, the paths, and what to type next."""
+    """Print the verdict, the warnings, the paths, and the next command."""
     say(summary.verdict)
     for warning in summary.warnings:
         say(f"  ! {warning}")

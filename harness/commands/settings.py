@@ -1,9 +1,9 @@
-"""What a team always types: ``[tool.crashmq]`` of the nearest ``pyproject.toml``.
+"""Project-wide defaults: ``[tool.crashmq]`` of the nearest ``pyproject.toml``.
 
-A table a command, ``[tool.crashmq.check]``, has its options by their long names, and
-``scenario`` for its arguments; ``subject``, ``workers`` and ``mutant-file`` may stand
-in ``[tool.crashmq]`` itself, for every command that has them. What is typed comes
-before what is written there. Paths are those of the file's own directory.
+A table for each command, ``[tool.crashmq.check]``, has its options by their long names,
+and ``scenario`` for its arguments; ``subject``, ``workers`` and ``mutant-file`` may
+stand in ``[tool.crashmq]`` itself, for every command that has them. The command line
+overrides the file. Paths are relative to the file's directory.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def settings_for(command: click.Command, commands: Iterable[str]) -> dict[str, A
     """The defaults of a command's parameters, by their names in code.
 
     Args:
-        command: what is run.
+        command: the command that is run.
         commands: the names of all commands.
 
     Raises:
-        BadInput: the file is no TOML, or names what there is not.
+        BadInput: the file is no TOML, or has an unknown name.
     """
     path = _nearest_file()
     if path is None:
@@ -73,7 +73,7 @@ def _table(path: Path) -> Mapping[str, Any]:
 def _named(
     command: click.Command, given: Mapping[str, Any], path: Path, *, strict: bool
 ) -> dict[str, Any]:
-    """What is given, by the names of parameters; unknown names only if not strict."""
+    """The values by parameter names; unknown names are skipped unless strict."""
     params = {_typed(one): one for one in command.params}
     defaults = {}
     for name, value in given.items():
@@ -90,6 +90,6 @@ def _named(
 
 
 def _typed(param: click.Parameter) -> str:
-    """What a parameter is called by who types it, without the dashes."""
+    """The name of a parameter on the command line, without the dashes."""
     longest = max(param.opts, key=len)
     return longest.lstrip("-")

@@ -1,4 +1,4 @@
-"""``crashmq soak``: many seeded episodes, judged, counted and reported."""
+"""``crashmq soak``: runs many seeded episodes, judges them and writes a report."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
 def _seconds(_: click.Context, __: click.Parameter, typed: str | None) -> float | None:
-    """Seconds of ``90s``, ``45m``, ``6h``."""
+    """The seconds of a duration like ``90s``, ``45m``, ``6h``."""
     if typed is None:
         return None
     found = _DURATION.fullmatch(typed)
@@ -159,7 +159,7 @@ def command(**typed: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Typed:
-    """What was typed, by the names above."""
+    """The arguments and options of the command."""
 
     scenario: tuple[str, ...]
     episodes: int | None
@@ -178,7 +178,7 @@ class _Typed:
 
 
 def _checked(typed: _Typed) -> _Typed:
-    """What was typed, its night told as a seed; complains about what contradicts."""
+    """The options with ``nightly`` as a seed; contradictions are refused."""
     if typed.master and (typed.workers or typed.local):
         other = "--workers" if typed.workers else "--local"
         raise click.UsageError(f"{other} is for this machine; leave it or --master.")
@@ -193,12 +193,12 @@ def _checked(typed: _Typed) -> _Typed:
 
 
 def seed_of(night: date) -> int:
-    """The seed of a night: the digits of its date."""
+    """The seed for a night: the digits of its date."""
     return int(f"{night:%Y%m%d}")
 
 
 def _task(typed: _Typed) -> SoakTask:
-    """What is to be run; complains about what cannot be."""
+    """The task for the options; refuses what cannot be run."""
     names = scenarios_named(typed.scenario)
     bug = mutant_named(typed.mutant)
     store = subject_at(typed.subject)
@@ -228,7 +228,7 @@ def _soak(typed: _Typed) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Engine:
-    """Who runs shards, and who sums them up."""
+    """What runs shards and aggregates them: processes, or Spark."""
 
     run: Callable[..., None]
     summed: Callable[[Place], Any]
@@ -258,7 +258,7 @@ def _engine(typed: _Typed, out: Place) -> Iterator[_Engine]:
 
 
 def _run(typed: _Typed, task: SoakTask, out: Place, engine: _Engine) -> None:
-    """Run what is missing, and keep saying how far it is."""
+    """Run the missing shards, and show the progress."""
     wanted = typed.episodes or _ENDLESS
     with writing():
         there = begin_run(
@@ -300,7 +300,7 @@ def _run(typed: _Typed, task: SoakTask, out: Place, engine: _Engine) -> None:
 
 
 def _noting(path: Place) -> Callable[[float, str], None]:
-    """What keeps how a session goes in its file."""
+    """A callback that writes the state of a session to its file."""
     began = datetime.now(UTC).isoformat(timespec="seconds")
     command = shlex.join(["crashmq", *sys.argv[1:]])
     session = Session(began, socket.gethostname(), command)
@@ -317,7 +317,7 @@ def _noting(path: Place) -> Callable[[float, str], None]:
 
 
 def _detail(run: RunProgress, there: int, typed: _Typed) -> str:
-    """Violations, speed, and how long it will take yet."""
+    """Violations, speed, and the remaining time."""
     rate = run.episodes / max(run.elapsed_s, 0.001)
     detail = f"{run.violated:,} violated, {rate:,.0f}/s"
     left = []
@@ -341,7 +341,7 @@ def _of(there: int, typed: _Typed) -> str:
 
 
 def _kept(out: Place) -> str:
-    """What an interrupt leaves of a run, and how to read it."""
+    """What is kept of a run after an interrupt, and how to read it."""
     return (
         f"soak: stopped; the shards that were done lie in {out}. The same command "
         f"continues them; `crashmq report {shlex.quote(str(out))}` shows what they "

@@ -1,4 +1,4 @@
-"""``crashmq sql``: people's own questions to a run."""
+"""``crashmq sql``: answers a user's SQL query on a run."""
 
 from __future__ import annotations
 

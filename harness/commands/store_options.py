@@ -1,4 +1,4 @@
-"""The options that say where a store's files are, for all commands that read one."""
+"""The options that say where a store's files are, for commands that read a store."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def store_options(command: Command) -> Command:
 def places_given(
     directory: Path, *, conf: Path | None, logs: tuple[Path, ...], follow_links: bool
 ) -> Places:
-    """Where the files lie, as the command line says.
+    """The places of the files, from the command line.
 
     Raises:
         BadInput: the configuration cannot be used.
@@ -63,7 +63,7 @@ def files_given(directory: Path, where: dict[str, Any]) -> Found:
     """The files of a store, read as the options say.
 
     Raises:
-        BadInput: it is no store that can be read.
+        BadInput: ``directory`` has no store that can be read.
     """
     try:
         return find_files(places_given(directory, **where))

@@ -60,7 +60,7 @@ class UnitChoice:
                 base[sector * size : sector * size + len(chosen)] = chosen
 
     def tail(self, name: str) -> int:
-        """What never synced space has, as listed; 0, zeros, if it is not listed."""
+        """What never synced space has: 0 zeros, 1 garbage, 2 another file's bytes."""
         return min(self._kept.get((name, UNIT_TAIL), 0), TAIL_VERSIONS - 1)
 
     def _stand(self, slot: Slot, count: int) -> int:

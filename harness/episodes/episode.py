@@ -17,7 +17,7 @@ from zlib import crc32
 import msgspec
 
 from crashmq.engine.host.probe import recording
-from crashmq.harness.episodes.last_consumers import work_off
+from crashmq.harness.episodes.last_consumers import consume_all_left
 from crashmq.harness.episodes.reading_back import (
     deliver_everything,
     pull_everything_filtered,
@@ -332,7 +332,7 @@ class Episode:
         epoch_ms = self.subject.epoch_ms
         read_everything(self._judge, epoch_ms, lambda op: self._take(op, number))
         if self._judge.known.consumption.newest:
-            work_off(self._judge, lambda op: self._take(op, number))
+            consume_all_left(self._judge, lambda op: self._take(op, number))
         if self.setup.keeps_progress:
             self._ask_for_progress(number)
         if self.setup.filters:

@@ -37,7 +37,7 @@ PULLS = 8
 MANY = 64
 
 
-def work_off(judge: Judge, take: Take) -> None:
+def consume_all_left(judge: Judge, take: Take) -> None:
     """Let every group's consumers consume all that is left; judge and stop them."""
     take(AdvanceClock(LONG_MS))
     known = judge.known.consumption

@@ -102,7 +102,7 @@ def query_everything(judge: Judge, epoch_ms: int, take: Take) -> None:
         for record in judge.image().commit_log.records
         for key in keys_of(record.properties_raw)
     }
-    for topic, key in {**judge.model.keys_given(), **newest}:
+    for topic, key in {**judge.model.keys_ever_put(), **newest}:
         take(QueryMessage(topic, key, QUERY_MAX))
         if (at_ms := newest.get((topic, key))) is not None:
             take(QueryMessage(topic, key, 1, at_ms, at_ms))

@@ -1,4 +1,4 @@
-"""Running a program on a store that has a name, or on our engine."""
+"""Runs a program on a user's store, or on crashmq's engine."""
 
 from __future__ import annotations
 

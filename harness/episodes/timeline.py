@@ -93,7 +93,7 @@ def timeline(
     assert width >= 40, width
     lines = list(_head(result, width))
     steps = result.record.steps
-    told = _worth_telling(result, steps, whole=starts is not None)
+    told = _steps_to_show(result, steps, whole=starts is not None)
     rows = list(_rows([result.trace[index] for index in told], steps))
     op_width = max((len(row.op) for row in rows if not row.event), default=0)
     op_width = min(op_width, _OP_WIDTH_MAX, width // 2)
@@ -122,7 +122,7 @@ def _head(result: EpisodeResult, width: int) -> Iterator[str]:
     yield from _wrapped(told, width, 2)
 
 
-def _worth_telling(
+def _steps_to_show(
     result: EpisodeResult, steps: int, *, whole: bool = False
 ) -> list[int]:
     """The steps to show: the program's, and those that led to a breach outside it.
@@ -198,7 +198,7 @@ def _moved(before: Positions, after: Positions) -> str:
     """The positions that differ from the last ones known while the store was up."""
     if after == _DOWN:
         return ""
-    told, known = _told(after), _told(before)
+    told, known = _shown_positions(after), _shown_positions(before)
     return " ".join(
         f"{_SHORT_NAMES[name]} {value}"
         for name, value in told.items()
@@ -206,7 +206,7 @@ def _moved(before: Positions, after: Positions) -> str:
     )
 
 
-def _told(positions: Positions) -> dict[str, int]:
+def _shown_positions(positions: Positions) -> dict[str, int]:
     """The positions without those that follow from others if all is committed."""
     named = {f.name: getattr(positions, f.name) for f in fields(Positions)}
     del named["confirm_offset"]  # it is the one of the others that the mode names

@@ -98,14 +98,14 @@ def _watch_starts(store: Subject, kept: Watched, index: Callable[[], int]) -> No
             seen = start()
             return seen
         finally:
-            words = _told(seen, before, dict(store.files()))
+            words = _line_of(seen, before, dict(store.files()))
             if words:
                 kept.starts.append(StartSummary(index(), words))
 
     store.start = watched  # type: ignore[method-assign]  # of this one object
 
 
-def _told(seen: Observation | None, before: Files, after: Files) -> str:
+def _line_of(seen: Observation | None, before: Files, after: Files) -> str:
     did = change_summary(changes(before, after))
     match seen:
         case Started(last_exit_ok, read, damaged):

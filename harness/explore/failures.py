@@ -84,7 +84,7 @@ def explore_failures(
             continue
         for run, result in each_failure(tried, scenario, number, POINTS_MAX):
             seen.visited += 1
-            seen.calls += _met(result, number)
+            seen.calls += _hit_its_fault(result, number)
             if result.outcome is not Outcome.PASSED:
                 seen.found.setdefault(result.law, run)
             if is_over():
@@ -142,11 +142,11 @@ def each_failure(
         tried = replace(program, ops=ops)
         result = run_program(tried, scenario)
         yield tried, result
-        if not _met(result, number):
+        if not _hit_its_fault(result, number):
             return
 
 
-def _met(result: EpisodeResult, number: int) -> bool:
+def _hit_its_fault(result: EpisodeResult, number: int) -> bool:
     """Whether a call of that op met its fault."""
     seen = next((step.observation for step in result.trace if step.number == number), 0)
     event = seen.event if isinstance(seen, Interrupted) else None

@@ -197,7 +197,7 @@ def _losses(program: Program, scenario: str) -> dict[int, _Loss]:
             try:
                 episode.step(op)
             finally:
-                if len(store.losses) > before and _is_told(op):
+                if len(store.losses) > before and _has_listed_survivors(op):
                     losses[number] = store.losses[-1]
     except (LawViolated, LawUnknown):
         pass  # it is what the program is kept for
@@ -206,7 +206,7 @@ def _losses(program: Program, scenario: str) -> dict[int, _Loss]:
     return losses
 
 
-def _is_told(op: Op) -> bool:
+def _has_listed_survivors(op: Op) -> bool:
     """Whether the survivors of the op's crash are all, none, or a list of units."""
     return (
         isinstance(op, During)

@@ -1,1 +1,1 @@
-"""The judge: a loop, and what it asks at which moment."""
+"""The judge: it walks the moments of each step and asks the declared laws."""

@@ -1,4 +1,4 @@
-"""All that is asked: importing this declares when each law is asked."""
+"""Imports all declarations of when each law is asked."""
 
 from __future__ import annotations
 

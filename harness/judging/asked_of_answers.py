@@ -1,4 +1,4 @@
-"""What is asked of the answers to puts and deletions, and of what an op raised."""
+"""When the laws of puts, deletions and raised errors are asked."""
 
 from __future__ import annotations
 
@@ -95,9 +95,9 @@ def _ask_put_3(at: PutsOver, checks: Checks) -> None:
 
 
 def _has_another_reason(answer: Put, at: PutsOver | PutOver) -> bool:
-    """Whether a put was not acknowledged for a reason that is not the disk's.
+    """Whether a put may be unacknowledged for a reason other than the disk.
 
-    A store that stops refuses puts; those it took it makes durable, and answers.
+    A store that stops refuses puts; those it accepted before are synced and answered.
     """
     stops = at.step.is_stopping and answer.status != "FLUSH_DISK_TIMEOUT"
     return stops or gave_up(answer, at.step.stalled_ms)
@@ -183,8 +183,8 @@ def _ask_del_12(at: PutOver) -> Breaches:
     )
 
 
-def _tells_its_flush(at: PutOver) -> bool:
-    """Whether it is known what was flushed when the put was answered."""
+def _knows_its_flush(at: PutOver) -> bool:
+    """Whether the flushed position at the put's answer is known."""
     step = at.step
     lives = step.crash is None and not step.is_stopping
     return at.waits_for_sync and (at.answer.flushed_where >= 0 or lives)
@@ -194,7 +194,7 @@ def _tells_its_flush(at: PutOver) -> bool:
     acknowledged_is_flushed,
     on=PutOver,
     needs=(Fact.TELLS_POSITIONS,),
-    where=_tells_its_flush,
+    where=_knows_its_flush,
 )
 def _ask_fl_2(at: PutOver) -> Breaches:
     return acknowledged_is_flushed.judge(at.answer, at.now)

@@ -1,6 +1,6 @@
-"""What is asked of a broker's config files, as it leaves them.
+"""When the laws of a broker's config files are asked.
 
-Each file is written again and then renamed, so that no crash leaves it torn.
+Each file is replaced by a rename, so no crash leaves it torn.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _ask_config_files_at_rest(at: FilesAtRest, checks: Checks) -> None:
 
 
 def _is_its_own(at: FilesAtRest) -> bool:
-    """Another program may have asked for anything."""
+    """Whether the broker itself wrote the files, not another program."""
     return _is_a_broker(at) and at.known.tampering.origin is Origin.OURS
 
 

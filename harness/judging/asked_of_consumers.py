@@ -91,7 +91,7 @@ def _is_refused(at: LockAnswered) -> bool:
 
 
 def _has_one_copy(at: MessageConsumed) -> bool:
-    """Two consumers that had a queue at once may both give a message back."""
+    """Whether a message cannot have been sent back by two consumers."""
     return _has_queue(at) and at.unique_key not in at.known.consumption.owed.doubled
 
 

@@ -1,4 +1,4 @@
-"""What is asked of delayed messages, and of how far they are delivered."""
+"""When the laws of delayed messages and delay offsets are asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of what groups subscribe, and of pulls that are filtered by it."""
+"""When the laws of subscriptions and filtered pulls are asked."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ RETRY = "%RETRY%"
 KNOWN_CONTENT = (Fact.WRITTEN_STAYS, Fact.TOPIC_STAYS, Fact.CONTENT_IS_KNOWN)
 
 
-def _is_told(at: FilteredPullOver) -> bool:
-    """Whether it can be said which messages were asked for."""
+def _is_filter_known(at: FilteredPullOver) -> bool:
+    """Whether it is known which messages match the pull's filter."""
     answer = at.answer
     return answer.expression_type == "TAG" or is_readable(answer.expression)
 
@@ -34,19 +34,19 @@ def _is_told(at: FilteredPullOver) -> bool:
     returns_what_was_asked_for,
     on=FilteredPullOver,
     needs=KNOWN_CONTENT,
-    where=_is_told,
+    where=_is_filter_known,
 )
 def _ask_flt_1(at: FilteredPullOver) -> Breaches:
     return returns_what_was_asked_for.judge(at.pull, at.answer, at.queue)
 
 
 def _asks_retries(at: FilteredPullOver) -> bool:
-    """Whether messages are asked for another topic than that of the pull."""
+    """Whether the filter is that of another topic than the pull's."""
     return at.known.setup.filters_retries and at.pull.topic.startswith(RETRY)
 
 
-def _is_told_alone(at: FilteredPullOver) -> bool:
-    return _is_told(at) and not _asks_retries(at)
+def _is_filter_known_alone(at: FilteredPullOver) -> bool:
+    return _is_filter_known(at) and not _asks_retries(at)
 
 
 def _there(at: FilteredPullOver) -> list[Appended]:
@@ -60,7 +60,7 @@ def _there(at: FilteredPullOver) -> list[Appended]:
     passes_over_nothing_asked_for,
     on=FilteredPullOver,
     needs=(*KNOWN_CONTENT, Fact.READABLE),
-    where=_is_told_alone,
+    where=_is_filter_known_alone,
 )
 def _ask_flt_2(at: FilteredPullOver) -> Breaches:
     return passes_over_nothing_asked_for.judge(at.pull, at.answer, _there(at))
@@ -84,7 +84,7 @@ def _ask_flt_6(at: FilteredPullOver) -> Breaches:
     goes_on_behind_what_it_saw,
     on=FilteredPullOver,
     needs=(*KNOWN_CONTENT, Fact.ALONE, Fact.READABLE, Fact.QUEUE_IS_SETTLED),
-    where=_is_told_alone,
+    where=_is_filter_known_alone,
 )
 def _ask_flt_3(at: FilteredPullOver) -> Breaches:
     pull, known = at.pull, at.known
@@ -96,18 +96,18 @@ def _ask_flt_3(at: FilteredPullOver) -> Breaches:
     return judge(pull, at.answer, visible, units, memory_from)
 
 
-def _has_told(at: FilteredPullOver | FilterMissed) -> bool:
+def _has_possible(at: FilteredPullOver | FilterMissed) -> bool:
     return at.possible is not None
 
 
-@asked(filters_by_the_newest, on=FilteredPullOver, where=_has_told)
+@asked(filters_by_the_newest, on=FilteredPullOver, where=_has_possible)
 def _ask_flt_4(at: FilteredPullOver) -> Breaches:
     assert at.possible is not None, at
     by = at.answer.expression, at.answer.expression_type
     return filters_by_the_newest.judge(at.pull, by, at.possible)
 
 
-@asked(filters_by_the_newest, on=FilterMissed, needs=(Fact.ALONE,), where=_has_told)
+@asked(filters_by_the_newest, on=FilterMissed, needs=(Fact.ALONE,), where=_has_possible)
 def _ask_flt_4_missed(at: FilterMissed) -> Breaches:
     assert at.possible is not None, at
     return filters_by_the_newest.judge(at.pull, None, at.possible)

@@ -1,4 +1,4 @@
-"""What is asked of messages that consumers have given back, and of their groups."""
+"""When the laws of messages sent back, and of their groups' topics, are asked."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _given(at: MessageSentBack) -> GivenBack:
 
 
 def _levels(at: MessageSentBack, level: int) -> frozenset[int]:
-    """Those that it may wait; who has swept it, and who not, is not told."""
+    """The delay levels it may have; a sweep, whose level differs, is not recorded."""
     turns = [one for one in at.step.acts if isinstance(one, TurnConsumer)]
     if not any(one.task == "clean" for one in turns):
         return frozenset({level})
@@ -79,7 +79,7 @@ def _ask_rty_4(at: MessageConsumed) -> Breaches:
 
 
 def _puts_of(at: TopicsNeeded) -> frozenset[str]:
-    """The topics of the group to which the step has put messages, at once or later."""
+    """The group's topics to which messages were put in the step."""
     asked = [one.event for one in at.step.entries if isinstance(one.event, PutAsked)]
     names = [
         message.real_topic or message.topic

@@ -1,4 +1,4 @@
-"""What is asked of a life: its files at rest, its positions, its stop, its end."""
+"""When the laws of a run are asked: files at rest, positions, stop, end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of how far groups of consumers have come."""
+"""When the laws of consumer offsets are asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of pulls through a broker, of those that it holds, and of dispatch."""
+"""When the laws of pulls through a broker, of held pulls and of dispatch are asked."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _ask_lp_2(at: PullsLeft) -> Breaches:
 
 
 def _is_settled(at: Moment, topic: str) -> bool:
-    """Whether it is known what a topic has, since no op deletes it."""
+    """Whether the content of a topic is known, since no op deletes it."""
     deleted = [op.topic for op, _ in at.step.deletions]
     unsure = [key for key in at.known.model.may_be_deleted if key[0] == topic]
     return topic not in deleted and not unsure

@@ -1,7 +1,7 @@
-"""What is asked of pulls, queries, looks and searches.
+"""When the laws of pulls, queries, lookups and searches are asked.
 
-The log itself is judged by laws of its own, so the records in its image are the truth
-here, as far as they were dispatched.
+The log is judged by laws of its own, so these laws take the dispatched records in its
+image as correct.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from crashmq.models.ops import Capability
 
 
 def _log_end(at: Moment) -> int:
-    """Where the log ends, a BLANK included."""
+    """Where the log ends, with a BLANK."""
     stands = at.known.positions
     return at.known.model.end if stands is None else stands.max_phy_offset
 
@@ -97,10 +97,10 @@ _NO_FILES = 1 << 40
 
 
 def _page(at: PullOver) -> int:
-    """After how many units of a queue a pull must stop, or was free to.
+    """The number of units of a queue after which a pull must, or may, stop.
 
-    RocketMQ's pulls end with a queue file. Another store may stop wherever it likes, if
-    it says so: then what it returns is all that matches up to there.
+    RocketMQ's pulls end with a queue file. Another store may stop anywhere if it says
+    so; then it must return all that matches up to there.
     """
     if Capability.STORES_AS_ROCKETMQ in at.known.capabilities:
         return at.known.setup.queue_file_units

@@ -1,4 +1,4 @@
-"""What is asked of files at the moment at which a store takes them away."""
+"""When the laws of removed and renamed files are asked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WHILE_IT_RUNS = (*KEPT, Fact.LIVES, Fact.UNTOUCHED, Fact.UNDAMAGED_LOG)
 
 
 def _below(at: FileTaken, *folders: str) -> bool:
-    """Whether a running store removed a file of such a folder."""
+    """Whether a running store removed a file of one of these folders."""
     taken = at.taken
     removed = taken.verb == "remove" and not at.amid_start
     is_ours = removed and taken.path.startswith(folders)

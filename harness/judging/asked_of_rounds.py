@@ -1,4 +1,4 @@
-"""What is asked of single rounds of services, and of waits that they end."""
+"""When the laws of single rounds of services, and of waits for them, are asked."""
 
 from __future__ import annotations
 

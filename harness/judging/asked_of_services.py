@@ -1,4 +1,4 @@
-"""What is asked of rounds of services, and of what they have made durable."""
+"""When the laws of services, and of what they have made durable, are asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a start: what it found, how it answered, what it recovered."""
+"""When the laws of a start are asked: what it found, answered and recovered."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ AFTER_A_CRASH = (Fact.UNDAMAGED_LOG, Fact.UNTOUCHED, Fact.FILES_ARE_OURS)
 
 
 def is_after_orderly_end(at: FilesFound) -> bool:
-    """Whether the life before came to an orderly end."""
+    """Whether the run before ended with an orderly shutdown."""
     return at.known.end is End.ORDERLY
 
 
@@ -111,9 +111,9 @@ def _ask_rec_6(at: FilesFound) -> Breaches:
 
 
 def _crash_proof(laws: tuple[Law[[Judged]], ...], *needs: Fact) -> None:
-    """Declare laws of the files that hold even after a crash, before any mending.
+    """Declare laws of the files that hold after a crash, before any repair.
 
-    A crash leaves files that no one has judged: to know them again costs more.
+    They are judged without caching, since the files of a crash are rarely seen again.
     """
 
     @asked_together(laws, on=FilesFound, needs=(*AFTER_A_CRASH, *needs))
@@ -162,7 +162,7 @@ def _ask_rec_12(at: StartOver) -> Breaches:
 
 
 def _rested(at: StartOver) -> bool:
-    """Whether a life ended in order, and nothing has changed its files since."""
+    """Whether the run before ended in order, and its files are unchanged since."""
     known = at.known
     is_whole = not (at.damaged or known.disk_failed)
     return known.end is End.ORDERLY and is_whole
@@ -186,7 +186,7 @@ def _ask_rec_4(at: StartOver) -> Breaches:
 
 
 def _knows_what_the_mark_covers(at: StartOver) -> bool:
-    """Else REC-13 asks the same."""
+    """Whether it is known what the mark covers; else REC-13 asks the same."""
     knows = bool(at.damaged) and at.is_plain and not at.is_windowed
     has_mark = at.found.checkpoint.mark is not None
     return knows and has_mark and isinstance(at.start, Started) and not at.listed

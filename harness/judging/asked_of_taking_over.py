@@ -1,4 +1,4 @@
-"""What is asked of a start that takes over what another program left."""
+"""When the laws of a start on another program's files are asked."""
 
 from __future__ import annotations
 

@@ -1,18 +1,19 @@
-"""How it is declared when a law is asked, and of what it must be certain then.
+"""How to declare at which moments a law is asked, and under which conditions.
 
-``@asked`` stands in front of the few words that take a law's arguments from a moment::
+``@asked`` decorates a function that passes the law its arguments from a moment::
 
     @asked(no_unit_past_the_log, on=StoreUp, needs=(Fact.UNTOUCHED,))
     def _(at: StoreUp) -> Breaches:
         return no_unit_past_the_log.judge(at.found)
 
-``where`` says to which such moments the law applies at all; ``needs`` which facts must
-hold there. A moment that lacks a fact is excused, and counted; one to which the law
-does not apply is neither. At one moment laws are asked in the order of declaration.
-Behind ``@asked_together`` stands what asks several laws, or one of several things.
+``where`` selects the moments to which the law applies; ``needs`` are the facts that
+must hold. A moment at which a fact does not hold is excused, and counted; one to which
+the law does not apply is not counted. At one moment laws are asked in the order of
+their declaration. ``@asked_together`` declares a function that asks several laws, or
+one law of several things.
 
-Some facts are decided by what a subject can do (``models.knowledge.facts``), so they
-are looked at once, when a judge begins: what can never be asked of its subject is left
+Some facts follow from what a subject can do (``models.knowledge.facts``), so they are
+checked once, when a judge begins: a law that can never be asked of its subject is left
 out, and counted once.
 """
 
@@ -152,8 +153,8 @@ _beside_the_image = attrgetter(
 class Question:
     """One law, or one group of laws, at one kind of moment.
 
-    Either one law with what ``judge``s it, which the judge itself asks, or laws that
-    ``ask`` for themselves.
+    Either one law with a function ``judge`` that the judge calls, or a function ``ask``
+    that asks the laws itself.
     """
 
     laws: tuple[Law[Any], ...]
@@ -163,11 +164,11 @@ class Question:
     judge: Callable[[Any], Breaches] | None = None
 
     def violated(self, found: list[Violation]) -> LawViolated:
-        """The exception that its law is violated; only for a question of one law."""
+        """The exception for a violation of its law; only for a question of one law."""
         return self.laws[0].error(found)
 
     def unknown(self, cause: Exception) -> LawUnknown:
-        """The exception that its law itself failed; only for a question of one law."""
+        """The exception for an error in its law; only for a question of one law."""
         return LawUnknown(self.laws[0].id, cause)
 
 
@@ -307,14 +308,14 @@ def _declare(on: type[Moment], question: Question) -> None:
 
 
 def questions() -> Mapping[type[Moment], Sequence[Question]]:
-    """All that is asked, by the kind of moment, in the order of declaration."""
+    """All declarations, by the kind of moment, in their order."""
     return _QUESTIONS
 
 
 class Prepared(NamedTuple):
-    """A question with all of it at hand that is looked at each time.
+    """A question with everything looked up that is needed each time.
 
-    ``law_id`` is that of its one law, for which ``judge`` counts; else it is "".
+    ``law_id`` is that of its only law, if the judge counts it; else it is "".
     """
 
     where: Callable[[Any], bool] | None
@@ -326,9 +327,9 @@ class Prepared(NamedTuple):
 
 
 class Askable(NamedTuple):
-    """What can be asked of a subject; and what never can, by the fact it lacks.
+    """The questions that can be asked of a subject; and, by fact, the laws that cannot.
 
-    A law that can be asked at one moment is none that never can.
+    A law that can be asked at one moment does not count as one that cannot.
     """
 
     questions: Mapping[type[Moment], Sequence[Prepared]]
@@ -339,8 +340,8 @@ class Askable(NamedTuple):
 def askable(capabilities: frozenset[Capability]) -> Askable:
     """The questions that a judge can ask of a subject with these capabilities.
 
-    All laws must be declared by then. Facts that are certain for such a subject are not
-    checked again.
+    Call it once all laws are declared. Facts that are certain for such a subject are
+    not checked again.
     """
     decided = decided_by(capabilities)
     kept: dict[type[Moment], list[Prepared]] = {}
@@ -365,11 +366,11 @@ def askable(capabilities: frozenset[Capability]) -> Askable:
 def hold_all(
     checks: Checks, name: str, laws: Sequence[Law[[Judged]]], judged: Judged
 ) -> None:
-    """Hold files against a group of laws of that name; once for each image.
+    """Judge files by a group of laws of that name, once for each image.
 
     Raises:
-        LawViolated: the law that was broken first.
-        LawUnknown: a law failed itself.
+        LawViolated: the first law that was violated.
+        LawUnknown: a law raised an error.
     """
     kept = judged.image.kept_laws
     key = (name, _beside_the_image(judged))
@@ -403,9 +404,9 @@ _GROUPS = (
 def hold_files(
     checks: Checks, known: Knowledge, image: StoreImage, reput_from_offset: int
 ) -> None:
-    """Hold the files of a store at rest, or running, against every law of theirs.
+    """Judge the files of a store, running or at rest, by every law about files.
 
-    Where calls failed on a part of the store, the laws that hang on it ask for less.
+    If calls failed on a part of the store, the laws that depend on it demand less.
     """
     if not known.disk_failed:
         judged = known.judged(image, reput_from_offset, clean=True)

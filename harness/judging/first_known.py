@@ -1,4 +1,4 @@
-"""What a judge knows before the first start, of the store's initial files included."""
+"""What a judge knows before the first start, with the store's initial files."""
 
 from __future__ import annotations
 

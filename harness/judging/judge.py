@@ -1,9 +1,9 @@
-"""The judge: one loop over the moments of a step, and over the laws of each moment.
+"""The judge: a loop over the moments of a step, and over the laws of each moment.
 
-``models.knowledge.walk`` leads what is known through a step; at each of its moments
-the laws that are declared for it (``harness.judging.asking``) are asked, if the facts
-hold that they need. The first breach is raised as its law's own exception; a law that
-fails itself is raised as unknown, never passed over.
+``models.knowledge.walk`` updates what is known; at each of its moments the laws
+declared for it (``harness.judging.asking``) are asked, if the facts hold that they
+need. The first violation is raised as its law's own exception; an error in a law is
+raised as unknown, and never ignored.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ _NOTHING_DONE = Step.that_saw(Skipped("nothing was done"))
 
 
 class Judge:
-    """What is known of one store's history, and the laws it is held against.
+    """What is known of one store's history, and the laws to judge it by.
 
     It can be forked at any step.
 
     Attributes:
         known: what is known after the newest step.
         checks: how often each law was asked.
-        excused: how often each law was not, by the fact that did not hold; once, where
-            the subject lacks it for good.
+        excused: how often each law was not, by the fact that did not hold; once if the
+            subject can never have it.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Judge:
         subject: LookedAt,
         capabilities: frozenset[Capability] = EVERYTHING,
     ) -> None:
-        """A judge of a new store whose subject can do so much beyond the core."""
+        """A judge of a new store, whose subject has these capabilities."""
         self.known = first_known(setup, capabilities)
         self._questions, never = askable(capabilities)
         self._walk = walk_for(capabilities)
@@ -86,7 +86,7 @@ class Judge:
         self._files: Mapping[str, bytes] | None = None
 
     def fork(self, subject: LookedAt, read: Reader | None = None) -> Judge:
-        """A judge of another subject with this history; ``read`` decodes for it."""
+        """A judge of another subject with the same history; ``read`` decodes files."""
         other = Judge.__new__(Judge)
         other.known = forked(self.known)
         other.checks, other.excused = self.checks, self.excused
@@ -97,7 +97,7 @@ class Judge:
         return other
 
     def state(self) -> list[object]:
-        """Everything that decides later verdicts on equal files, in a fixed order."""
+        """All that can change later verdicts on equal files, in a fixed order."""
         return self.known.state()
 
     @property
@@ -107,12 +107,12 @@ class Judge:
 
     @property
     def is_unsure(self) -> bool:
-        """Whether nothing can be judged any more: the log has rot that no CRC shows."""
+        """Whether nothing can be judged any more, after damage that no CRC covers."""
         return self.known.tampering.log_has_hidden_rot
 
     @property
     def epoch_ms(self) -> int:
-        """Where the subject's wall clock began."""
+        """When the subject's wall clock began, in ms since the epoch."""
         return self._subject.epoch_ms
 
     def image(self) -> StoreImage:
@@ -130,9 +130,9 @@ class Judge:
         return self.known.tampering.without_foreign(self.all_files())
 
     def all_files(self) -> Mapping[str, bytes]:
-        """As ``files``, and the foreign files.
+        """The store's files and the foreign ones.
 
-        Nothing runs while a step is judged, so its files are looked at once.
+        Nothing runs while a step is judged, so they are read once for each step.
         """
         if not self._is_judging:
             return self._subject.files()
@@ -149,15 +149,15 @@ class Judge:
         return self._subject.half_made()
 
     def judge(self, step: Step, now: Positions) -> None:
-        """Judge one step, and learn what it shows.
+        """Judge one step, and update what is known.
 
         Args:
             step: what was done, and its results.
             now: the positions that the store reports after the step.
 
         Raises:
-            LawViolated: the law that was broken first, as its own class.
-            LawUnknown: a law failed itself.
+            LawViolated: the first law that was violated, as its own class.
+            LawUnknown: a law raised an error.
         """
         self._is_judging, self._files = True, None
         try:
@@ -166,7 +166,7 @@ class Judge:
             self._is_judging = False
 
     def ask(self, moments: Iterable[Moment]) -> None:
-        """At a moment, ask each law declared for it whose facts hold."""
+        """At each moment, ask each law declared for it whose facts hold."""
         asked, checks = self._questions, self.checks
         for moment in moments:
             for where, proofs, law_id, judge, ask, question in asked.get(
@@ -246,15 +246,17 @@ class Judge:
     def judge_found_again(
         self, files: Mapping[str, bytes], step: Step, after: Mapping[str, bytes]
     ) -> int | None:
-        """Judge of a start what depends on the files it found, and nothing else.
+        """Judge the part of a start that depends only on the files it found.
 
         Args:
-            files: that it found.
-            step: of one that did and left the same, but for what that one found.
+            files: the files it found.
+            step: the step of another start with the same effects and, apart from the
+                found files, the same events.
             after: the files that both left.
 
         Returns:
-            What alone of these files the rest depends on; None if more matters.
+            The only value of these files on which the rest of the verdict depends; None
+            if it depends on more.
         """
         known, start = self.known, step.starts[0]
         seen, setup = start.seen, known.setup
@@ -284,7 +286,7 @@ class Judge:
 
 
 class _LookAtFiles:
-    """A look at given files, where nothing is asked of their disk."""
+    """A look at given files, without a disk."""
 
     def __init__(self, judge: Judge, files: Mapping[str, bytes]) -> None:
         self.epoch_ms = judge.epoch_ms
@@ -308,9 +310,9 @@ class _LookAtFiles:
         return self._read(files, None)
 
     def unsynced_from(self) -> Mapping[str, int]:
-        """None that is known of."""
+        """Nothing, since there is no disk."""
         return {}
 
     def half_made(self) -> HalfMade:
-        """None that is known of."""
+        """Nothing, since there is no disk."""
         return HalfMade()

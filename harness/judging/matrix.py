@@ -1,11 +1,11 @@
-"""The matrix of answers: which law bounds each field of an answer, in each situation.
+"""The matrix of answers: which laws bound each field of an answer, in each situation.
 
-A cell lists the laws that bound a field from below, from above, or both; where no law
-bounds both sides, the reason why none can. Fields come from the classes of answers.
-Laws come from the declarations of ``asking``: at which moments a law is asked, and
-which facts it needs. Written here are which field a law bounds, which facts do not hold
-in a situation, and which moments occur in it. These are checked too: a test makes a
-store lie about each field in each situation.
+A cell lists the laws that bound a field from below, from above, or both; if no law
+bounds it from both sides, the reason why none can. The fields come from the classes of
+answers. The laws come from the declarations of ``asking``: at which moments a law is
+asked, and which facts it needs. This module states which field a law bounds, which
+facts do not hold in a situation, and which moments occur in it. These statements are
+checked too: a test makes a store falsify each field in each situation.
 """
 
 from __future__ import annotations
@@ -116,10 +116,10 @@ _OF_GROUPS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """When an answer comes.
+    """A kind of circumstances in which an answer comes: a column of the matrix.
 
     Attributes:
-        name: of the column.
+        name: the name of the column.
         lacks: the facts that do not hold then.
         comes: the moments at which answers are judged then.
     """
@@ -219,7 +219,7 @@ class Cell(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What the matrix says."""
+        """The cell's text in the matrix."""
         told = [law if side == "both" else f"{law} ({side})" for law, side in self.laws]
         if self.reason:
             told.append(f"- {self.reason}")
@@ -247,7 +247,7 @@ def cells() -> Iterator[Cell]:
 
 
 def _laws_of(name: str, situation: Situation) -> Iterator[tuple[str, Side]]:
-    """The laws that are asked of the field there: all facts they need can hold."""
+    """The laws that bound the field there: all facts they need can hold."""
     for (law, kind), bounded in BOUNDS.items():
         if name not in bounded or kind not in situation.comes:
             continue
@@ -262,5 +262,5 @@ def _ids(laws: tuple[object, ...]) -> set[str]:
 
 
 def rows() -> dict[str, str]:
-    """Each field of an answer and situation, with the laws that bound it."""
+    """Each field of an answer in each situation, with the laws that bound it."""
     return {f"{one.field} {one.situation}": one.text for one in cells()}

@@ -1,7 +1,7 @@
-"""The tables of the docs that follow from how the laws are declared.
+"""Generates the tables of the docs that follow from the declarations of laws.
 
-``python -m crashmq.harness.judging.tables`` writes them again: each stands
-in its page between two comments; nothing else of it is touched. A test compares them.
+``python -m crashmq.harness.judging.tables`` writes them: each stands in its page
+between two comments, and the rest of the page is kept. A test compares them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ASKED_ELSEWHERE: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def when_the_judge_looks() -> str:
-    """Each kind of moment, as they are defined, with the laws that are asked there."""
+    """Each kind of moment, in the order of definition, with the laws asked there."""
     rows = [
         (f"`{kind.__name__}`", _first_sentence(kind), _ids(_laws(questions()[kind])))
         for kind in _moments()
@@ -53,7 +53,7 @@ def when_the_judge_looks() -> str:
 
 
 def after_a_crash() -> str:
-    """What is asked of the files that a start finds, however the life ended."""
+    """The laws asked of the files that a start finds, however the run ended."""
     found = questions()[FilesFound]
     always = [each for each in found if each.where is not is_after_orderly_end]
     sentences = {name: law.sentence for name, law in declared_laws().items()}
@@ -71,7 +71,7 @@ def after_a_crash() -> str:
 
 
 def asked_and_excused() -> str:
-    """Each fact with the laws that it excuses, and those that nothing excuses."""
+    """Each fact with the laws that it excuses; then the laws that none excuses."""
     certain = decided_by(EVERYTHING)
     rows = [
         (fact.label.replace("_", " "), fact.value, *_excused_by(fact))
@@ -131,7 +131,7 @@ TABLES: Final[Sequence[tuple[str, str, Callable[[], str]]]] = (
 
 
 def with_table(page: str, name: str, table: str) -> str:
-    """The page with the table of that name in place of the one that it has.
+    """The page with its table of that name replaced.
 
     Raises:
         ValueError: the page does not have the two comments exactly once.
@@ -167,7 +167,7 @@ def write() -> list[str]:
 
 
 def _moments() -> list[Kind]:
-    """The kinds of moments at which something is asked, as they are defined."""
+    """The kinds of moments at which a law is asked, in the order of definition."""
     modules = (moments, moments_of_pulls, moments_of_rounds, moments_of_consumers)
     named = {name: each for one in modules for name, each in vars(one).items()}
     defined = [each for each in named.values() if isinstance(each, type)]
@@ -179,7 +179,7 @@ def _laws(asked: Iterable[Question]) -> set[str]:
 
 
 def _excused_by(fact: Fact) -> tuple[str, str]:
-    """The laws that a fact excuses wholly; the others, and where they are asked."""
+    """The laws that a fact excuses everywhere; the others, with their moments."""
     wholly: list[str] = []
     partly: dict[tuple[str, ...], list[str]] = {}
     every = [(kind, each) for kind in _moments() for each in questions()[kind]]
@@ -224,7 +224,7 @@ def _by_number(law: str) -> tuple[str, int]:
 
 
 def _ids(laws: Iterable[str]) -> str:
-    """Law ids by number; three and more in a row as a range."""
+    """Law ids sorted by number; three or more in a row as a range."""
     rows: list[list[tuple[str, int]]] = []
     for prefix, number in sorted(map(_by_number, laws)):
         if rows and rows[-1][-1] == (prefix, number - 1):
@@ -245,7 +245,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def main() -> None:
-    """Write the tables and say which pages were changed."""
+    """Write the tables and print which pages have changed."""
     try:
         changed = write()
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""The matrix of answers: what bounds each field in each situation, in lines of text."""
+"""The matrix of answers as text: which laws bound each field in each situation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from crashmq.harness.judging.matrix import SITUATIONS, cells
 
 
 def lines() -> Iterator[str]:
-    """Each field, then its situations with the laws that bound it; a summary last."""
+    """Each field, then its situations with the laws that bound it; last a summary."""
     width = max(len(situation.name) for situation in SITUATIONS)
     field, bounded, reasoned = "", 0, 0
     for cell in cells():
@@ -26,9 +26,9 @@ def lines() -> Iterator[str]:
 
 
 def empty() -> list[str]:
-    """The cells that no law bounds from both sides, and no reason either.
+    """The cells without a law for both sides and without a reason.
 
-    And those where a reason is left that a law has overtaken, or that is of no cell.
+    And those with a reason although a law exists by now, and reasons of unknown cells.
     """
     every = [*cells()]
     known = {(cell.field, cell.situation) for cell in every}

@@ -1,4 +1,4 @@
-"""The planted bugs, and those that were left out."""
+"""The planted bugs, and the mutants that were left out."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from crashmq.harness.mutants.mutation import Mutant
 
 
 def rows() -> dict[str, str]:
-    """What each mutant is, takes and breaks, by its id."""
-    return {name: _told(mutant) for name, mutant in MUTANTS.items()} | {
+    """Each mutant's title, difficulty and laws, by its id."""
+    return {name: _line_of(mutant) for name, mutant in MUTANTS.items()} | {
         name: f"left out: {reason}" for name, reason in LEFT_OUT.items()
     }
 
 
-def _told(mutant: Mutant) -> str:
+def _line_of(mutant: Mutant) -> str:
     told = [
         mutant.title,
         f"{mutant.component} D{mutant.difficulty}" if mutant.component else "",

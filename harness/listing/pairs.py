@@ -1,4 +1,4 @@
-"""Lists which values of the input meet in no program of a soak, value by value."""
+"""Which values of the input occur together in no program of a soak."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAMED_MAX = 6
 
 
 def rows() -> dict[str, str]:
-    """Each value with how many others it meets, and some of those that it does not."""
+    """Each value with the number of values it occurs with, and some it does not."""
     pairs = pairs_in(EPISODES)
     told: dict[str, str] = {}
     met = possible = 0
@@ -28,7 +28,7 @@ def rows() -> dict[str, str]:
 
 
 def pairs_in(episodes: int, seed: int = SEED) -> Pairs:
-    """The pairs of seeded programs of all scenarios in turn; nothing is run."""
+    """The pairs of values in seeded programs of all scenarios; nothing is run."""
     pairs, names = Pairs(), tuple(SCENARIOS)
     for number in range(episodes):
         scenario = SCENARIOS[names[number % len(names)]]

@@ -7,7 +7,7 @@ from crashmq.engine.host.probe import declared_probes, unreachable_probes
 
 
 def rows() -> dict[str, str]:
-    """Each probe's sentence, and why no program hits it, by its name."""
+    """Each probe's sentence and, if no program can hit it, the reason; by name."""
     reasons = unreachable_probes()
     return {
         name: f"{sentence}; unreachable: {reasons[name]}"

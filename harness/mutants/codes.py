@@ -82,7 +82,7 @@ def new_defaults(
 
     def value(parameter: str, given: ast.expr) -> object:
         text, old = known.get(parameter, ("", None))
-        return old if text == dumped(given) else planner.worked_out(given, holder)
+        return old if text == dumped(given) else planner.value_in(given, holder)
 
     positional, keyword = _defaults(changed.new.args)
     return (

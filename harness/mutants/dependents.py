@@ -93,7 +93,7 @@ class _Reader:
         if place in self.done or is_planned or not _uses(value, names):
             return
         self.done.add(place)
-        new = self.planner.worked_out(value, holder)
+        new = self.planner.value_in(value, holder)
         if isinstance(holder, type):
             self.planner.swaps.class_value(holder, name, new, self.planner.where)
         else:

@@ -184,7 +184,7 @@ def _culprit(task: Hunt, aim: Aim, lost: Lost) -> FoundBug | None:
             return row.found
         if row.how != "raised" and _is_the_bugs(task, work, row, 2 * SLICE_TIMEOUT_S):
             return FoundBug(
-                _law(row), f"{_told(row)}, in a {kind} slice", kind, "", None
+                _law(row), f"{_how_it_ended(row)}, in a {kind} slice", kind, "", None
             )
     return None
 
@@ -203,7 +203,7 @@ def _lost_episode(task: Hunt, aim: Aim, kind: SliceKind, lost: Lost) -> FoundBug
             )
             clean = partial(_run_once, program, scenario)
             if _is_the_bugs(task, clean, row, EPISODE_TIMEOUT_S):
-                return FoundBug(_law(row), _told(row), kind, scenario, program)
+                return FoundBug(_law(row), _how_it_ended(row), kind, scenario, program)
     return None
 
 
@@ -237,5 +237,5 @@ def _law(lost: Lost) -> str:
     return HANG if lost.how == "timeout" else DIED
 
 
-def _told(lost: Lost) -> str:
+def _how_it_ended(lost: Lost) -> str:
     return "no end in sight" if _law(lost) == HANG else f"ended by {lost.how}"

@@ -152,7 +152,7 @@ class Planner:
                 f"layout, comments and names of types."
             )
 
-    def worked_out(self, value: ast.expr, holder: type | ModuleType) -> Any:
+    def value_in(self, value: ast.expr, holder: type | ModuleType) -> Any:
         """Compute the value of an expression of this module, or of a class in it."""
         planned = self.swaps.values.get(self.module.__name__, {})
         scope = dict(vars(holder)) if isinstance(holder, type) else {}
@@ -221,7 +221,7 @@ class Planner:
                 raise unsupported(self.where, f"the edit makes {path} another thing")
 
     def _value(self, value: ast.expr, holder: type | ModuleType, name: str) -> None:
-        new = self.worked_out(value, holder)
+        new = self.value_in(value, holder)
         if isinstance(holder, type):
             self.swaps.class_value(holder, name, new, self.where)
         else:

@@ -62,7 +62,7 @@ class QueueOverview:
 
 
 def listings_of(record: Record) -> Iterator[Record]:
-    """A record as each queue lists it, its own and light ones; none without a unit."""
+    """A record once for each queue and light queue that lists it; none if none does."""
     if record.is_indexed:
         yield record
         for name, _ in record.light_places:

@@ -187,14 +187,14 @@ def _soak(part: Part, tell: Tell, planned: Planned) -> None:
     for tally in tallied(task, count):
         if len(tally.failures) > told:
             told = len(tally.failures)
-            _tell_failure(tally, scenario, tell)
+            _report_failure(tally, scenario, tell)
         tell(Ran(tally.episodes))
     if planned.subject is None:
         for missing in missing_from(tally, SCENARIOS[scenario]):
             tell(Unjudged(f"the soak of {scenario} never reached {missing}"))
 
 
-def _tell_failure(tally: Tally, scenario: str, tell: Tell) -> None:
+def _report_failure(tally: Tally, scenario: str, tell: Tell) -> None:
     """Tell the newest distinct failure."""
     signature, record = next(reversed(tally.failures.items()))
     if record.outcome == Outcome.VIOLATED.value:

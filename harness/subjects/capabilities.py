@@ -350,7 +350,7 @@ class Filters(Protocol):
 
 
 class IsReplicated(Protocol):
-    """It can be told how far its replicas have its log."""
+    """It accepts confirmations by replicas of how far they have its log."""
 
     def confirm_log(self, behind: int) -> Observation:
         """Confirm that replicas have all but this many bytes: ``LogConfirmed``."""

@@ -590,7 +590,7 @@ class PythonStore:
             return Failed(type(error).__name__, str(error))
 
     def interleave(self, body: Callable[[], Observation]) -> Callable[[], Observation]:
-        """Begin a second activity now."""
+        """Begin a second activity now; the callable waits for its observation."""
         return self._runtime.spawn(body).result
 
     def together(

@@ -30,7 +30,7 @@ def with_delay_levels(image: StoreImage, told: Sequence[int] = ()) -> StoreImage
         told: the delay of each level in milliseconds, level 1 first; if empty, they are
             inferred from the units.
     """
-    waits = _told(told) if told else _waits_of_units(image)
+    waits = _by_level(told) if told else _waits_of_units(image)
     if not waits:
         return image
     log = image.commit_log
@@ -38,7 +38,7 @@ def with_delay_levels(image: StoreImage, told: Sequence[int] = ()) -> StoreImage
     return replace(image, commit_log=replace(log, records=records))
 
 
-def _told(told: Sequence[int]) -> dict[int, int]:
+def _by_level(told: Sequence[int]) -> dict[int, int]:
     return dict(enumerate(told, 1))
 
 

@@ -299,7 +299,7 @@ class Consumption(Forked):
                 if self.key_of(queue) == key:
                     shares[queue] = share._replace(begins_group=False)
 
-    def tells(self, queue: OneQueue, offset: int) -> None:
+    def committed(self, queue: OneQueue, offset: int) -> None:
         """Record that a consumer has committed an offset."""
         self.told[queue] = offset
         taken, share = self.taken.get(queue), self._share_of(queue)

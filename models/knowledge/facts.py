@@ -115,12 +115,12 @@ def decided_by(capabilities: frozenset[Capability]) -> Mapping[Fact, bool]:
     """The facts whose value follows from a subject's capabilities alone."""
     decided = {fact: one in capabilities for fact, one in CAPABILITIES.items()}
     decided[Fact.READING_IS_KNOWN] = _says_how_far(capabilities)
-    if tells_all(capabilities):
+    if shows_content(capabilities):
         decided[Fact.CONTENT_IS_KNOWN] = True
     return decided
 
 
-def tells_all(capabilities: frozenset[Capability]) -> bool:
+def shows_content(capabilities: frozenset[Capability]) -> bool:
     """Whether files and positions show a store's content, also after a crash."""
     return capabilities >= {Capability.STORES_AS_ROCKETMQ, Capability.TELLS_POSITIONS}
 

@@ -42,11 +42,11 @@ class Members(Forked):
             if at_ms - last_ms > silent_ms:
                 self.expired[key] = True
 
-    def ended(self, client: str, *, is_told: bool) -> None:
-        """Record that a client has ended; ``is_told``: it has told the broker."""
+    def ended(self, client: str, *, broker_knows: bool) -> None:
+        """Record that a client has ended; ``broker_knows``: it has told the broker."""
         for group, its in [key for key in self.heard_ms if key[1] == client]:
             del self.heard_ms[group, its]
-            if is_told:
+            if broker_knows:
                 self.left[group, its] = True
 
     def silent_for(self, group: str, at_ms: int) -> dict[str, int]:

@@ -339,7 +339,7 @@ class ReferenceModel(Forked):
         self.numbered = {k: self.built[k] for k in left}
         self.trusted = {k: ends[k] - self.built[k] for k in left}
 
-    def keys_given(self) -> dict[tuple[str, str], None]:
+    def keys_ever_put(self) -> dict[tuple[str, str], None]:
         """The topic and key of every message so far, even if expired or deleted."""
         return {
             (appended.message.topic, key): None

@@ -137,7 +137,7 @@ class Subscriptions(Forked):
         if group in self.torn:
             return True
         return any(
-            client in self.changing or not _is_told(told.asked, filters)
+            client in self.changing or not _is_understood(told.asked, filters)
             for client, told in self.by_client.items()
             if told.group == group
         )
@@ -152,7 +152,7 @@ class Subscriptions(Forked):
         return told.asked
 
 
-def _is_told(asked: Asked, filters: bool) -> bool:
+def _is_understood(asked: Asked, filters: bool) -> bool:
     expression, kind = asked
     return kind == "TAG" or (filters and is_readable(expression))
 
@@ -188,7 +188,7 @@ def wants(asked: Asked | None, tags: str, properties: Mapping[str, str]) -> bool
 
     With an unknown subscription no message does.
     """
-    if asked is None or not _is_told(asked, filters=True):
+    if asked is None or not _is_understood(asked, filters=True):
         return False
     expression, kind = asked
     return matches(expression, kind, tags, properties) in ("yes", "fails")

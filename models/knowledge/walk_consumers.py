@@ -107,7 +107,7 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             yield from _needs_lock(at, queue)
             yield from _saw_pull(at, queue, queue_offset)
             if commit_offset >= 0:
-                _saw_told(at, queue, commit_offset)
+                _saw_commit(at, queue, commit_offset)
         case PullReceived():
             yield from _saw_answer(at, event)
             if event.kept != NOT_KNOWN:
@@ -121,10 +121,10 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             if queue in known.taken:  # it tells where it begins before it pulls
                 is_anew = known.taken[queue].is_anew(offset)
                 known.owed.begins(known.key_of(queue), offset, is_anew=is_anew)
-            _saw_told(at, queue, offset)
+            _saw_commit(at, queue, offset)
             if kept != NOT_KNOWN:
                 yield from _saw_kept(at, queue, kept)
-                yield from _was_told(at, queue, offset, kept)
+                yield from _stop_at_commit(at, queue, offset, kept)
         case _:
             pass
 
@@ -230,11 +230,11 @@ def is_owed_nothing(known: Knowledge, group: str) -> bool:
     return known.consumption.subscriptions.is_torn(group, filters=filters)
 
 
-def _saw_told(at: At, queue: OneQueue, offset: int) -> None:
+def _saw_commit(at: At, queue: OneQueue, offset: int) -> None:
     """Record a committed offset, which the broker may have accepted or not."""
     known = at.known.consumption
     key = known.key_of(queue)
-    known.tells(queue, offset)
+    known.committed(queue, offset)
     if known.is_broadcast(queue.client):
         known.local[key] = offset
     else:
@@ -256,7 +256,9 @@ def _saw_kept(at: At, queue: OneQueue, kept: int) -> Iterator[Moment]:
         progress.now[key] = frozenset({kept})
 
 
-def _was_told(at: At, queue: OneQueue, offset: int, kept: int) -> Iterator[Moment]:
+def _stop_at_commit(
+    at: At, queue: OneQueue, offset: int, kept: int
+) -> Iterator[Moment]:
     """Yield the moment of a commit, if the offset came from this run of the broker."""
     known = at.known.consumption
     share = known.shares.get(queue)

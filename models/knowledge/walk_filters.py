@@ -32,7 +32,7 @@ def walk_filters(at: At) -> Iterator[Moment]:
         match entry.event:
             case SubscriptionAsked(op):
                 if not step.is_alone:
-                    _asked_amid_others(filters, op)
+                    _asked_beside_others(filters, op)
             case SubscriptionAnswered(asked, seen):
                 before_it = step.entries[asked].event
                 assert isinstance(before_it, SubscriptionAsked), before_it
@@ -60,7 +60,7 @@ def _forget_unsure(at: At, filters: Filters) -> None:
         filters.forget_group(op.group)
 
 
-def _asked_amid_others(filters: Filters, op: FilterOp) -> None:
+def _asked_beside_others(filters: Filters, op: FilterOp) -> None:
     """Record that a subscription may be in effect from now on."""
     if isinstance(op, Unsubscribe):
         filters.forget_group(op.group)

@@ -43,7 +43,7 @@ def walk_members(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             members.looked(done.began_ms, CLIENT_SILENT_MS)
         case ConsumerEnded(client, how):
             is_last = how != "vanish" and not _has_another_turn(at, client)
-            members.ended(client, is_told=is_last)
+            members.ended(client, broker_knows=is_last)
         case MembersAnswered(client, group, told):
             silent_ms, left = members.silent_for(group, at_ms), members.who_left(group)
             expired = members.who_expired(group)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from crashmq.models.files.store_image import StoreImage
 from crashmq.models.history import Life, Step
-from crashmq.models.knowledge.facts import tells_all
+from crashmq.models.knowledge.facts import shows_content
 from crashmq.models.knowledge.knowledge import EVERY_QUEUE, End, Knowledge
 from crashmq.models.knowledge.moments import (
     At,
@@ -46,7 +46,7 @@ def walk_for(capabilities: frozenset[Capability]) -> Walk:
 
     ``walk`` if files and positions show its content, else ``walk_opaque``.
     """
-    return walk if tells_all(capabilities) else walk_opaque
+    return walk if shows_content(capabilities) else walk_opaque
 
 
 def walk_opaque(at: At) -> Iterator[Moment]:

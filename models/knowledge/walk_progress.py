@@ -113,7 +113,7 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
     if at.known.promises.reverts:
         progress.is_doubtful = True
     answers = _answers(at)
-    for number, entry in _told_of_progress(step):
+    for number, entry in _events_of_progress(step):
         match entry.event:
             case other if type(other) in OF_CONSUMERS:
                 yield from walk_consumers(at, other, entry.at_ms)
@@ -156,14 +156,24 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
         at.known.consumption.clock_was_set_back()
     if at.known.promises.reverts and not is_loaded:
         progress.is_doubtful = True
+    _settle(at, before, pending_before)
+    return recovered
+
+
+def _settle(
+    at: At,
+    before: Mapping[OffsetKey, frozenset[int]],
+    pending_before: Mapping[OffsetKey, bool],
+) -> None:
+    """Record what the step as a whole says about its commits and deletions."""
+    step = at.step
     if _fails_to_delete(step):
         _deleted_nothing(at, before, pending_before)
     elif not (step.is_alone or step.crash or step.starts or step.is_stopping):
         _settle_single_commits(at, before)
-    return recovered
 
 
-def _told_of_progress(step: Step) -> list[tuple[int, Entry]]:
+def _events_of_progress(step: Step) -> list[tuple[int, Entry]]:
     """The events of a step that matter here, each with its number."""
     if step.kinds.isdisjoint(_OF_PROGRESS_OR_CONSUMERS):
         return []

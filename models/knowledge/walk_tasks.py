@@ -30,7 +30,7 @@ from crashmq.models.ops import StartConsumer, TurnConsumer
 def walk_tasks(at: At) -> Iterator[Moment]:
     """Yield what a round of a client's task had to do."""
     op, known = at.step.op, at.known.consumption
-    if not isinstance(op, TurnConsumer) or not _had_its_way(at):
+    if not isinstance(op, TurnConsumer) or not _is_undisturbed(at):
         return
     one = known.living.get(op.client)
     if one is None or at.known.progress.due.halfway.get(op.client):
@@ -48,7 +48,7 @@ def walk_tasks(at: At) -> Iterator[Moment]:
             pass
 
 
-def _had_its_way(at: At) -> bool:
+def _is_undisturbed(at: At) -> bool:
     step = at.step
     is_whole = step.is_alone and step.crash is None and not step.raised
     is_calm = is_whole and not (step.met or step.is_unreadable)

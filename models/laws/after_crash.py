@@ -58,7 +58,7 @@ def proven_breaks(judged: Judged) -> Iterator[tuple[LogStop, Record]]:
             yield stop, behind[number]
 
 
-def lost_amid_files(judged: Judged) -> bool:
+def has_lost_a_file(judged: Judged) -> bool:
     """Whether a log file is missing although a later one exists."""
     return judged.whole_sectors and judged.image.commit_log.stop.kind == "missing_file"
 

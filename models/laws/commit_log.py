@@ -13,7 +13,7 @@ from crashmq.models.files.record import written_part
 from crashmq.models.files.store_image import Record, StoreImage
 from crashmq.models.laws.after_crash import (
     damaged_heads,
-    lost_amid_files,
+    has_lost_a_file,
     proven_breaks,
 )
 from crashmq.models.laws.judged import Judged, trace_of_lost_tail
@@ -79,7 +79,7 @@ def log_files_fit_together(judged: Judged) -> Iterator[Violation]:
                 file.path, "a base inside another file", f"a multiple of {size}"
             )
     for before, after in pairwise(log.files):
-        is_told = judged.clean or lost_amid_files(judged)
+        is_told = judged.clean or has_lost_a_file(judged)
         if is_told and after.base != before.base + size:
             missing = before.base + size
             where = Place(f"commitlog/{missing:020d}", 0, f"phy_offset {missing}")

@@ -80,7 +80,7 @@ def no_offset_is_past_its_queue(judged: Judged) -> Iterator[Violation]:
     catalogue="I12",
 )
 def filters_are_in_their_place(judged: Judged) -> Iterator[Violation]:
-    """Bloom filter bits are computed for the place, and pulls are filtered by it.
+    """A filter applies to the topic and group it is filed under, with its own bits.
 
     Source: ConsumerFilterManager.FilterDataMapByTopic#register.
     """

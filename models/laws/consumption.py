@@ -465,7 +465,8 @@ def a_consumer_goes_where_it_is_sent(
     Args:
         queue: the queue, with its group and client.
         told: the offset that it commits before it gives the queue up.
-        to: where it was sent or, if it asked then where its group is, that if lower.
+        to: the offset it was sent to, or its group's offset that it read afterwards,
+            whichever is lower.
 
     Source: DefaultMQPushConsumerImpl, its case OFFSET_ILLEGAL.
     """

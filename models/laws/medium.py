@@ -112,7 +112,7 @@ def what_the_checkpoint_tells_of_is_on_the_medium(
 def waiting_units_are_on_the_medium(
     unsynced: Mapping[str, int], image: StoreImage, until: int
 ) -> Iterator[Violation]:
-    """Checks units of records below ``until``, which were dispatched that long ago.
+    """Checks units of records below ``until``, dispatched at least the interval ago.
 
     Source: FlushConsumeQueueService, flushConsumeQueueThoroughInterval.
     """

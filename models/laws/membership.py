@@ -24,7 +24,7 @@ def _named(members: Sequence[str]) -> str:
 def who_is_heard_of_is_a_member(
     group: str, members: Sequence[str], silent_ms: Mapping[str, int]
 ) -> Iterator[Violation]:
-    """A consumer that is not listed gives up all its queues.
+    """A consumer that a broker does not list gives up all its queues.
 
     Source: ConsumerManager#registerConsumer, #scanNotActiveChannel.
     """

@@ -292,7 +292,7 @@ def round_deletes_a_batch_at_most(
 def nobody_waits_for_longer(
     waits: Sequence[tuple[int, int]], gave_up: Sequence[int]
 ) -> Iterator[Violation]:
-    """In the store's time, of SYNC_FLUSH puts that were appended.
+    """Compares the waits of appended SYNC_FLUSH puts, by the store's clock, in ms.
 
     Args:
         waits: how long each took, and how long it may have been held up itself.

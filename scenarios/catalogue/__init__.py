@@ -1,1 +1,1 @@
-"""What to ask: the named scenarios and what each needs."""
+"""The named scenarios, and the capabilities that each needs."""

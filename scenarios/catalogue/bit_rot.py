@@ -1,4 +1,4 @@
-"""The space of a store whose files are damaged while it is down."""
+"""The ranges of ops for a store whose files are damaged while it is down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenarios in which callers and services run at the same time, by all schedules."""
+"""Scenarios in which callers and services run at the same time, by many schedules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenarios of what groups of consumers have done, and of the files that keep it."""
+"""Scenarios of consumer offsets, and of the files that keep them."""
 
 from __future__ import annotations
 

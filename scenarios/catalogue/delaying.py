@@ -1,4 +1,4 @@
-"""Scenarios of delayed messages, and of the file that says how far they came."""
+"""Scenarios of delayed messages, and of the file of delay offsets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenarios in which messages expire and foreign files fill the disk."""
+"""Scenarios in which messages expire, and foreign files fill the disk."""
 
 from __future__ import annotations
 

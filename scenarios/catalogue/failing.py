@@ -1,13 +1,13 @@
-"""Failing calls: work for a store, an op that meets a fault, what follows.
+"""Failing calls: work for a store, an op with a failing disk call, and what follows.
 
-Which call of the op fails is the caller's choice: it makes each of them fail in turn.
-Drawn at random, a failure between two particular reads is hardly ever met.
+The caller chooses which call of the op fails, and lets each fail in turn; at random, a
+failure between two particular reads would almost never be drawn.
 
 Two kinds of programs lead to the op. One is the beginning of a program of the scenario.
-In the other every service is given work, and the op is one of those that have some.
-Most bugs of this kind are in what an error path leaves in memory, and none of them
-shows at the failure itself. So the op is repeated, what counts as durable by then is
-told, and the power goes.
+In the other, every service has work, and the op is one that does some of it. Most bugs
+of this kind are in the state that an error path leaves in memory, and do not show at
+the failure itself. So afterwards the op is repeated, the checkpoint records what counts
+as durable, and power is lost.
 
 Source: the I/O error tests of "How SQLite Is Tested", section 3.2.
 """
@@ -70,17 +70,17 @@ OF_WORK: tuple[DiskFault, ...] = often(
 
 
 def failing_for(scenario: Scenario, run: int, number: int) -> tuple[Program, int]:
-    """What leads to an op, the op with its first call failing, and what follows.
+    """A program with an op whose first disk call fails, and ops before and after it.
 
-    The call fails once, or all of its kind do from then on.
+    Either that one call fails, or all of its kind do from then on.
 
     Args:
-        scenario: whose programs they are.
+        scenario: the scenario of the program.
         run: the run's seed, >= 0.
-        number: of the program in its run, >= 0.
+        number: the number of the program in its run, >= 0.
 
     Returns:
-        The program, and the number of that op.
+        The program, and the index of that op.
     """
     chance = SeededChance(run, number)
     program = program_for(scenario, run, number)
@@ -97,7 +97,7 @@ def failing_for(scenario: Scenario, run: int, number: int) -> tuple[Program, int
 
 
 def _of_a_beginning(draft: Draft, program: Program) -> tuple[Op, tuple[DiskFault, ...]]:
-    """After some ops a start, from a stop or a kill, or what the program does there."""
+    """Add the first ops of a program; returns a start or its next op to fail."""
     chance = draft.chance
     ops = list(program.ops[: chance.pick(LENGTHS)])
     failing = _plain(ops.pop())
@@ -109,7 +109,7 @@ def _of_a_beginning(draft: Draft, program: Program) -> tuple[Op, tuple[DiskFault
 
 
 def _of_work(draft: Draft) -> tuple[Op, tuple[DiskFault, ...]]:
-    """Work for all, and one who does some of it, or a stop."""
+    """Add work for all services; returns an op that does some of it, or a stop."""
     chance = draft.chance
     work_for_all(draft)
     kinds = (*draft.space.services, *keepers_of(draft.setup), *makers_of(draft.setup))
@@ -123,13 +123,13 @@ def _of_work(draft: Draft) -> tuple[Op, tuple[DiskFault, ...]]:
 
 
 def _serve_up_to(draft: Draft, service: ServiceName) -> None:
-    """Let those have done their work whose results it takes up."""
+    """Add rounds of the services whose results a service needs."""
     before = IN_ORDER[: IN_ORDER.index(service)] if service in IN_ORDER else IN_ORDER
     draft.add(*[RunService(one, 9) for one in before if one in draft.space.services])
 
 
 def _follow(draft: Draft, failing: Op) -> None:
-    """The op again, what is durable by then, a crash; each of them, or not."""
+    """Add, each or not: the op again, a record of what is durable, a crash."""
     chance, space = draft.chance, draft.space
     draft.add(*[failing] * chance.coin())
     if chance.coin() and not isinstance(failing, Shutdown):
@@ -139,7 +139,7 @@ def _follow(draft: Draft, failing: Op) -> None:
 
 
 def _plain(op: Op) -> Op:
-    """The op without its events."""
+    """The op without events during it."""
     while isinstance(op, During):
         op = op.op
     return op

@@ -1,4 +1,4 @@
-"""Scenarios of groups that subscribe by expressions, and pull what they asked for."""
+"""Scenarios of groups that subscribe by expressions and pull filtered messages."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What others leave in a directory: files among the store's own, or a whole store.
+"""Foreign files: planted among the store's own, or a whole store of RocketMQ.
 
-Files are left over, or copied there. A whole store is one that RocketMQ wrote: the
-first start takes it over, and what is done then meets its messages, its index, its
-checkpoint and its deletions.
+Single files are leftovers or copies. A whole store is one that RocketMQ wrote: the
+first start takes it over, and later ops work on its messages, index, checkpoint and
+deletions.
 
 Source: rule E9 of the disk fault model.
 """
@@ -199,7 +199,7 @@ _QUEUE_FILE_UNITS: dict[FoundStore, int] = {"5.3.0-crc": 7, "4.9.8-nul": 40}
 
 
 def setup_of(name: FoundStore) -> Setup:
-    """A store of the sizes that it was written with, and with what it needs."""
+    """A setup with the file sizes of a found store, and the options that it needs."""
     return Setup(
         log_file_size=_LOG_FILE_SIZES.get(name, 8192),
         queue_file_units=_QUEUE_FILE_UNITS.get(name, 10),

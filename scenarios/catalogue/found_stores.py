@@ -1,9 +1,9 @@
-"""Found stores: directories of RocketMQ's that a store may be started on.
+"""Found stores: directories written by RocketMQ on which a store may be started.
 
-Each is an archive in ``scenarios/found``, with the files of one store by their paths
-and nothing else: released jars wrote them, and ``tests/corpus/found_stores.py`` makes
-them again. They have log files of 4 to 16 KiB, queue files of seven to forty units,
-index files of twenty entries, and some dozen messages.
+Each is an archive in ``scenarios/found`` with the files of one store by their paths.
+Released jars wrote them, and ``tests/corpus/found_stores.py`` makes them again. They
+have log files of 4 to 16 KiB, queue files of seven to forty units, index files of
+twenty entries, and some dozen messages.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _SUFFIX = ".tar.xz"
 
 
 def found_stores() -> tuple[str, ...]:
-    """The names of those that there are, sorted."""
+    """The names of all found stores, sorted."""
     return tuple(sorted(path.name[: -len(_SUFFIX)] for path in FOUND.iterdir()))
 
 
 @cache
 def files_found(name: FoundStore) -> Mapping[str, bytes]:
-    """The files of one by path; none for the empty name."""
+    """The files of a found store by path; none for the empty name."""
     files: dict[str, bytes] = {}
     if not name:
         return MappingProxyType(files)

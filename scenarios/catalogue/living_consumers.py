@@ -1,4 +1,4 @@
-"""Scenarios of living consumers: they join, share queues, work, fail, end and die."""
+"""Scenarios of running consumers: they join, rebalance, consume, fail, stop and die."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def _by_batches(
 def _everything_of(
     *topics: str,
 ) -> tuple[tuple[str, str, ExpressionType], ...]:
-    """To subscribe one of these lists of topics, and all messages of them."""
+    """Subscriptions to each of these lists of topics, with all their messages."""
     return tuple([(one, "*", "TAG") for one in topics])
 
 
 def _listed(group: str, topics: str, queues: int) -> tuple[StartConsumer, ...]:
-    """Three clients that list the queues of topics in turn; the first has retries."""
+    """Three clients that list the topics' queues in turn; the first has retries too."""
     all_of_them = [f"{topic}/{n}" for topic in topics.split(",") for n in range(queues)]
     told = [all_of_them[first::3] for first in range(3)]
     told[0].append(f"%RETRY%{group}/0")

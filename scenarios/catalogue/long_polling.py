@@ -1,4 +1,4 @@
-"""Scenarios of pulls that the broker holds until something comes."""
+"""Scenarios of pulls that the broker holds until a message comes."""
 
 from __future__ import annotations
 

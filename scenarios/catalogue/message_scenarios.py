@@ -1,4 +1,4 @@
-"""Scenarios about the kinds of messages, and what a record can hold."""
+"""Scenarios about the kinds of messages, and the contents of records."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _CRASHES = replace(
 
 
 def with_options(setups: tuple[Setup, ...], *, lights: bool) -> tuple[Setup, ...]:
-    """Half of the stores end each record with a CRC over all of it."""
+    """The setups, half of which end each record with a CRC over all of it."""
     return tuple(
         replace(setup, prop_crc=bool(number % 2), multi_dispatch=lights)
         for number, setup in enumerate(setups)

@@ -1,9 +1,10 @@
-"""Mixtures: what several scenarios ask, met on one store.
+"""Mixtures: scenarios combined on one store.
 
-What a start can know of damage depends on what else there is, so scenarios that damage
-files stay apart. Consumers that live subscribe for their group, and so do filters, in
-another way: they are mixed with others, and not with each other. Nor does anybody else
-commit for a group that has consumers: nobody could say what it has passed over.
+What a start can detect of damage depends on the other files, so scenarios that damage
+files are not mixed. Running consumers subscribe for their group, and filter scenarios
+do that by ops, so these two are not mixed with each other. And in a group with running
+consumers nobody else commits, since then it would be unknown which messages the group
+has skipped.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def mixtures_of(
     brokers: Sequence[Scenario],
     consumers: Sequence[Scenario],
 ) -> tuple[Scenario, ...]:
-    """The mixtures of scenarios of stores, of brokers, and of living consumers."""
+    """The mixtures of scenarios of stores, of brokers, and of running consumers."""
     calm = [one for one in stores if one.name not in _DAMAGING]
     beside_consumers = [
         one

@@ -1,6 +1,6 @@
-"""Scenario: one named question to the store, as data.
+"""Scenario: a named distribution of programs, as data.
 
-Hypothesis machines, seeded soaks and the report use the same entry.
+Hypothesis machines, seeded soaks and the report use the same entries.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from crashmq.scenarios.programs.space import Space
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One named question to the store.
+    """A named distribution of programs: what is tried, and on which stores.
 
     Attributes:
         name: as typed on a command line.
         sentence: what happens in it, for people.
         space: the ranges its ops are drawn from.
-        setups: the stores and disks; one as likely as it is often listed.
+        setups: the stores and disks; each is as likely as it is often listed.
         length: fewest and most ops of a seeded program.
         machine_steps: rules a Hypothesis machine takes in one test case.
         required_probes: branches a soak of a thousand episodes must have reached.
         required_laws: laws such a soak must have judged.
-        mixes: scenarios of which each seeded program mixes two; space and setups are
-            those of them all then.
+        mixes: scenarios of which each seeded program mixes two; then space and setups
+            are those of all of them.
     """
 
     name: str

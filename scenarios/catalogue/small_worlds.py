@@ -1,10 +1,10 @@
-"""Small worlds: every program of a few letters over a small alphabet, as a trie.
+"""Small worlds: all short programs over a small alphabet of ops, as a trie.
 
-A letter is an op, or two that only have a meaning together. A node of the trie is a
-program; its crash points are those of its last letter, since those before belong to the
-nodes above it. So exploring each node explores every program, and no crash point twice.
-Files are small: two sectors of log, three units of queue, so that all possible
-survivors of a power loss can be counted and tried.
+A letter is an op, or two that only make sense together. A node of the trie is a
+program; only crash points in its last letter count as its own, since those in earlier
+letters belong to its ancestors. So exploring each node explores every program, and no
+crash point twice. Files are small: two sectors of log, three units of queue, so that
+all possible survivors of a power loss can be counted and tried.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Node:
     """One program of a world.
 
     Attributes:
-        letters: its letters' names.
+        letters: the names of its letters.
         program: their ops, on one store.
-        shared: ops of the nodes above it, whose crash points are theirs.
+        shared: the number of its first ops whose crash points belong to its ancestors.
     """
 
     letters: tuple[str, ...]

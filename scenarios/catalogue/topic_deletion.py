@@ -1,4 +1,4 @@
-"""Scenarios in which topics and queues are deleted, and made again."""
+"""Scenarios in which topics and queues are deleted and created again."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How programs are made: spaces, strategies, seeded workloads."""
+"""How programs are generated: ranges of ops, phrases, seeded workloads."""

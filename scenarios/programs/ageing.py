@@ -1,4 +1,4 @@
-"""Ageing: phrases in which time passes, files fill, and all becomes durable."""
+"""Phrases in which time passes, files fill, and data becomes durable."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def wait(draft: Draft) -> None:
 
 
 def _tick(draft: Draft) -> None:
-    """Time passes as it does for a service that is turned often."""
+    """Add ops: rounds of one service, with time between them."""
     turn, ticks = draft.drawn.round(), draft.chance.pick(TICKS_MS)
     draft.add(draft.drawn.put())
     for _ in range(draft.chance.integer(*TICKS)):
@@ -83,9 +83,9 @@ def _tick(draft: Draft) -> None:
 
 
 def age(draft: Draft) -> None:
-    """Messages are dispatched and grow old; cleaners are asked to look.
+    """Add ops: messages are dispatched and grow old, and cleaners run.
 
-    The last files are flushed or left for later, and young messages may follow.
+    The last files are flushed or not, and young messages may follow.
     """
     grow_old(draft)
     for _ in range(draft.chance.integer(0, YOUNG_MAX)):
@@ -114,7 +114,7 @@ def flush_and_dispatch(draft: Draft, flushes: int) -> None:
 
 
 def roll(draft: Draft) -> None:
-    """Add puts until one begins another log file, or as many as there may be."""
+    """Add puts until one begins another log file, but not more than ``ROLLED_BY``."""
     file = draft.drawn.whereabouts.file
     for _ in range(ROLLED_BY):
         draft.add(draft.drawn.put())
@@ -135,7 +135,7 @@ def fill(draft: Draft) -> None:
 
 
 def serve(draft: Draft) -> None:
-    """Add rounds of a service; or one, what makes work for it, and one more."""
+    """Add rounds of a service; or a round, ops that give it work, and a round."""
     if not draft.chance.one_in(AGAIN):
         draft.add(draft.drawn.service())
         return

@@ -1,10 +1,10 @@
-"""Aims: moves damage to bytes that mean something, by what the store's files hold.
+"""Aims: moves damage to bytes with a meaning, by the contents of the store's files.
 
-``whereabouts`` guesses where a program's records lie, before anything has run. Here the
-files exist and are decoded: so damage can mean a field of the first record or of the
-last, the BLANK that closes a file, the unit that a queue ends with, a slot of the
-checkpoint, or two fields of one record at once. The result is plain damage again, of a
-byte and a size, and replays without any aim.
+``whereabouts`` estimates where a program's records will lie before it runs. Here the
+files exist and are decoded, so damage can hit a field of the first record or the last,
+the BLANK that closes a file, the last unit of a queue, a slot of the checkpoint, or two
+fields of one record at once. The result is plain damage of a byte and a size, so it
+replays without this module.
 """
 
 from __future__ import annotations
@@ -67,13 +67,13 @@ Piece: TypeAlias = tuple[Part, ...]
 def aimed(
     damage: Damage, path: str, image: StoreImage, index_slots: int, chance: Chance
 ) -> tuple[Damage, ...]:
-    """The damage moved to a place that means something; perhaps to two of them.
+    """The damage, moved to bytes with a meaning; perhaps two damages at two places.
 
     Args:
-        damage: what is to happen, to the file at ``path``.
-        path: of a file of the image.
+        damage: what to do with the file at ``path``.
+        path: a file of the image.
         image: the files as they are.
-        index_slots: of a file of the index.
+        index_slots: the number of slots of an index file.
         chance: decides where.
     """
     pieces = list(_pieces_of(path, image, index_slots))
@@ -101,7 +101,7 @@ def _chosen(pieces: list[Piece], chance: Chance) -> Piece:
 
 
 def _at(damage: Damage, piece: Piece, chance: Chance) -> Damage:
-    """The damage of a part of the piece, of one byte of it, or of the whole piece."""
+    """The damage applied to a part of the piece, one byte of it, or all of it."""
     part = chance.pick(piece)
     inside = part.at + chance.below(part.size)
     if damage.kind in ("truncate", "unreadable"):
@@ -201,7 +201,7 @@ def _run(
 def _within(
     data: Bytes, fields: tuple[tuple[int, int], ...], start: int, end: int = 0
 ) -> Iterator[Piece]:
-    """A piece with those of its fields that lie in the file."""
+    """A piece, with those of its fields that lie within the file."""
     end = end or len(data)
     parts = [
         Part(start + at, min(size, end - start - at))

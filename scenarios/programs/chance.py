@@ -1,12 +1,12 @@
-"""Chance: where choices come from, for whoever writes programs.
+"""Chance: the source of random choices for generating programs.
 
 The generator asks a ``Chance`` and does not know its source. There are two: the stream
-of a seed, here, and what Hypothesis draws (``strategies``). Odds are said in words:
+of a seed, here, and what Hypothesis draws (``strategies``). Odds are written as words:
 ``chance.one_in(4)``, ``chance.coin()``, ``chance.pick(often((STOP, 3), (KILL, 1)))``.
 
 A seed's stream is the raw one of PCG64, which numpy keeps the same over its versions;
-the methods of ``Generator`` are not kept so. One block is drawn at a time, since a
-single draw by numpy costs more than a whole op.
+the methods of ``Generator`` are not kept so. A block is drawn at a time, since a single
+draw by numpy costs more than a whole op.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ WORD_BITS = 32
 
 
 class Chance(ABC):
-    """Choices, each made by one question to the source.
+    """Random choices, each made by one request to the source.
 
-    The simplest choice is the first of what is listed, and ``coin`` False. What a seed
-    means depends on the order of the questions and on their bounds: who changes them
-    changes all programs of all seeds.
+    The simplest choice is the first one listed, and False for ``coin``. The programs of
+    all seeds depend on the order of the requests and on their bounds, so changing
+    either changes all programs.
     """
 
     __slots__ = ()
@@ -41,18 +41,18 @@ class Chance(ABC):
 
     @abstractmethod
     def number(self, of: Numbers) -> int:
-        """A number of a space, by its ranges and odds."""
+        """A number drawn from the ranges and odds of ``of``."""
 
     def integer(self, least: int, most: int) -> int:
-        """Any of [least, most], each as likely."""
+        """An integer in [least, most], uniformly."""
         return least + self.below(most - least + 1)
 
     def word(self) -> int:
-        """An integer of 32 bits, for what takes many choices out of one."""
+        """An integer of 32 bits, to derive many choices from."""
         return self.below(1 << WORD_BITS)
 
     def pick(self, choices: Sequence[T]) -> T:
-        """One of the choices, as likely as it is often listed."""
+        """One of the choices; each is as likely as it is often listed."""
         return choices[self.below(len(choices))]
 
     def one_in(self, count: int) -> bool:
@@ -82,7 +82,7 @@ class SeededChance(Chance):
 
 
 def draws(run: int, episode: int) -> Iterator[int]:
-    """Endless 32-bit integers; the high halves are PCG64's better ones."""
+    """An endless stream of 32-bit integers, the high halves of PCG64's output."""
     bits = PCG64(SeedSequence([run, episode]))
     while True:
         yield from (bits.random_raw(BLOCK_SIZE) >> WORD_BITS).tolist()

@@ -1,8 +1,8 @@
-"""Consumers: phrases in which consumers join, leave, pull and work off messages.
+"""Phrases in which consumers join, leave, pull and consume messages.
 
-Where they fail, messages come again until they die: one that was given back waits for
-its level, is delivered to the retry topic of its group, and is pulled there by whoever
-has that queue.
+A message that fails is sent back, waits for its delay level, is delivered to the
+group's retry topic, and is pulled there by the consumer that has that queue; after too
+many failures it is a dead letter.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def consume(draft: Draft) -> None:
 
 
 def _resubscribe(draft: Draft, client: str) -> None:
-    """A consumer subscribes something else, and so do all of its group, mostly."""
+    """Add ops: a consumer, mostly with all of its group, changes its subscription."""
     chance, who = draft.chance, draft.joined[client]
     told = [one for one in draft.space.resubscriptions if _can_ask(one[2], draft.setup)]
     if not told:
@@ -182,7 +182,7 @@ def _resubscribe(draft: Draft, client: str) -> None:
 def _subscribe(
     draft: Draft, who: list[StartConsumer], told: tuple[str, str, ExpressionType]
 ) -> None:
-    """Let consumers subscribe topics by an expression of its type."""
+    """Add ops: consumers subscribe topics by an expression."""
     topics, expression, kind = told
     for one in who:
         draft.add(Resubscribe(one.client, topics, expression, kind))
@@ -192,14 +192,14 @@ def _subscribe(
 
 
 def _can_ask(kind: ExpressionType, setup: Setup) -> bool:
-    """Whether a broker of the setup takes such an expression."""
+    """Whether a broker of the setup accepts that kind of expression."""
     return kind == "TAG" or setup.filters
 
 
 def outlive(draft: Draft) -> None:
-    """Consumers outlive a broker, whose queues may lose what they have pulled.
+    """Add ops: the broker dies, while consumers keep what they have pulled.
 
-    New messages lie there, or not yet, when they come back.
+    The log may lose it; new messages are there, or not yet, when they continue.
     """
     chance, add = draft.chance, draft.add
     if not draft.joined:
@@ -237,7 +237,7 @@ def outlive(draft: Draft) -> None:
 
 
 def stay(draft: Draft) -> None:
-    """Few consumers keep what they have for long; then another one joins, and asks."""
+    """Add ops: few consumers keep their queues for long; then another one joins."""
     chance, add = draft.chance, draft.add
     if not draft.joined:
         _join(draft)
@@ -270,9 +270,10 @@ def _fall_silent(draft: Draft, stays: str, silent: str) -> None:
 
 
 def _reset(draft: Draft) -> None:
-    """A group is reset at the broker, which knows nothing of one that broadcasts.
+    """Add ops: a group is reset at the broker.
 
-    Mostly it is one with a living consumer, that pulls on and so hears of it.
+    Mostly a clustering group with a running consumer, which then pulls and gets the
+    reset; the broker has no offset of a broadcasting one.
     """
     chance, add = draft.chance, draft.add
     living = [one for one in draft.joined.values() if not one.broadcasts]
@@ -302,7 +303,7 @@ def _reset(draft: Draft) -> None:
 
 
 def _join(draft: Draft) -> None:
-    """Consumers join, and the queues of all are shared out again."""
+    """Add ops: consumers join, and all rebalance."""
     chance = draft.chance
     who = [_one_who_joins(draft) for _ in range(chance.integer(1, 2))]
     if len(who) > 1 and chance.one_in(AT_ONCE):
@@ -317,7 +318,7 @@ def _join(draft: Draft) -> None:
 
 
 def _one_who_joins(draft: Draft) -> StartConsumer:
-    """Mostly one more of a group that is there; in few groups much is shared."""
+    """A consumer, mostly of an existing group, so that groups have several members."""
     chance = draft.chance
     can_join = [one for one in draft.space.consumers if _has_a_share(one, draft.setup)]
     if draft.joined and not chance.one_in(STRANGERS):
@@ -327,7 +328,7 @@ def _one_who_joins(draft: Draft) -> StartConsumer:
 
 
 def _as_the_others(draft: Draft, who: StartConsumer) -> StartConsumer:
-    """A consumer that subscribes what its group does by now."""
+    """The consumer, with the present subscription of its group."""
     others = [one for one in draft.joined.values() if one.group == who.group]
     if not others:
         return who
@@ -341,13 +342,13 @@ def _as_the_others(draft: Draft, who: StartConsumer) -> StartConsumer:
 
 
 def _has_a_share(one: StartConsumer, setup: Setup) -> bool:
-    """Whether there are queues and messages for such a consumer at all."""
+    """Whether the setup has any queue and message for the consumer."""
     has_room = one.strategy != "MACHINE_ROOM" or setup.brokers > 1
     return has_room and _can_ask(one.expression_type, setup)
 
 
 def _work(draft: Draft, client: str) -> None:
-    """Pull, and work off some of it."""
+    """Add ops: a consumer pulls and consumes some of it."""
     chance, add = draft.chance, draft.add
     if chance.coin():
         add(RunService("reput"))
@@ -360,9 +361,10 @@ def _work(draft: Draft, client: str) -> None:
 
 
 def _try_again(draft: Draft, client: str) -> None:
-    """A consumer fails, and is asked to work again soon: what it has kept comes back.
+    """Add ops: a consumer fails and soon consumes again, so the message is retried.
 
-    It keeps what it cannot give back, since its broker is gone or takes nothing.
+    It keeps messages that it cannot send back, since the broker is down or refuses
+    them.
     """
     chance, add = draft.chance, draft.add
     failing = chance.pick(FAILING)
@@ -389,7 +391,7 @@ def _consumed(draft: Draft, client: str) -> Consume:
 
 
 def _hold(draft: Draft, client: str) -> None:
-    """Time passes, in which orderly consumers hold their queues by renewal alone."""
+    """Add ops: time passes, so orderly consumers keep queues only by renewing locks."""
     chance = draft.chance
     orderly = [one.client for one in draft.joined.values() if one.is_orderly]
     if not orderly:
@@ -427,7 +429,7 @@ def _lose_locks(draft: Draft, orderly: list[str]) -> None:
 
 
 def _hand_over(draft: Draft, client: str) -> None:
-    """A consumer learns during its work that another one of its group came or went."""
+    """Add ops: one joins or leaves; another consumes and rebalances at once."""
     chance, group = draft.chance, draft.joined[client].group
     draft.add(RunService("reput"), TurnConsumer(client, "pull", 2))
     others = [one for one in draft.space.consumers if one.group == group]
@@ -445,7 +447,7 @@ def _hand_over(draft: Draft, client: str) -> None:
 
 
 def _rebalance_all(draft: Draft) -> None:
-    """Let every consumer that may live look whether its queues have changed."""
+    """Add ops: every consumer that may run rebalances."""
     chance = draft.chance
     if chance.coin():
         draft.add(AdvanceClock(chance.pick(PAUSES_MS)))
@@ -460,7 +462,7 @@ def _at_once(draft: Draft, ops: Sequence[Op]) -> None:
 
 
 def _beside(draft: Draft, joined: tuple[str, ...]) -> Op:
-    """What runs at the same time as others."""
+    """An op to run at the same time as others."""
     chance = draft.chance
     client = chance.pick(joined)
     match chance.pick(BESIDE):
@@ -477,7 +479,7 @@ def _beside(draft: Draft, joined: tuple[str, ...]) -> Op:
 
 
 def retry(draft: Draft) -> None:
-    """A group's consumers work off what they have, fail, and get it again."""
+    """Add ops: a group's consumers consume, fail, and get the messages again."""
     chance, add = draft.chance, draft.add
     group = chance.pick(draft.space.consumers).group
     members = [one for one in draft.space.consumers if one.group == group]
@@ -504,7 +506,7 @@ def retry(draft: Draft) -> None:
 
 
 def _put_for(draft: Draft, consumer: StartConsumer) -> Op:
-    """A message of a topic that a consumer subscribes."""
+    """A put to a topic that a consumer subscribes."""
     put, topics = draft.drawn.put(), consumer.topics.split(",")
     if not isinstance(put, PutMessage) or put.topic in topics:
         return put
@@ -512,12 +514,12 @@ def _put_for(draft: Draft, consumer: StartConsumer) -> Op:
 
 
 def _is_there(draft: Draft, group: str) -> bool:
-    """Whether a client of a group has joined, as far as is known."""
+    """Whether a client of a group has joined before in the program."""
     return any(one.group == group for one in draft.joined.values())
 
 
 def _join_one_of(draft: Draft, members: list[StartConsumer]) -> None:
-    """A consumer joins, and all of its group share out their queues again."""
+    """Add ops: a consumer joins, and all of its group rebalance."""
     one = draft.chance.pick(members)
     draft.add(_amid_a_fault(draft, one))
     draft.joined[one.client] = one
@@ -526,7 +528,7 @@ def _join_one_of(draft: Draft, members: list[StartConsumer]) -> None:
 
 
 def _turn_all(draft: Draft, members: list[StartConsumer]) -> None:
-    """All consumers of a group pull, and have what came."""
+    """Add ops: all consumers of a group pull, and consume it."""
     for one in members:
         draft.add(TurnConsumer(one.client, "pull", 2))
         draft.add(_amid_a_fault(draft, _consumed(draft, one.client)))
@@ -536,7 +538,7 @@ def _turn_all(draft: Draft, members: list[StartConsumer]) -> None:
 
 
 def _begin_again(draft: Draft, members: list[StartConsumer]) -> None:
-    """The broker ends; with power lost it may know less of groups than of messages."""
+    """Add ops: the broker restarts, or crashes and perhaps loses offsets."""
     chance, add = draft.chance, draft.add
     if chance.one_in(3):
         add(Restart(), SOON)
@@ -548,7 +550,7 @@ def _begin_again(draft: Draft, members: list[StartConsumer]) -> None:
 
 
 def _forget_what_came_back(draft: Draft, members: list[StartConsumer]) -> None:
-    """All that a group has fails and comes back; then the group is made again."""
+    """Add ops: a group's messages fail and come back; the group is created again."""
     for one in members:
         draft.add(TurnConsumer(one.client, "pull", 2))
         draft.add(Consume(one.client, times=8, status="later"))
@@ -557,9 +559,9 @@ def _forget_what_came_back(draft: Draft, members: list[StartConsumer]) -> None:
 
 
 def _delete_group(draft: Draft, members: list[StartConsumer]) -> None:
-    """All of a group end, what it has consumed is forgotten, and one joins again.
+    """Add ops: a group's consumers end, its offsets are deleted, and one joins again.
 
-    What was given back stays in its topic, and waits for whoever joins.
+    Messages sent back stay in its retry topic for the one that joins.
     """
     for one in members:
         draft.add(EndConsumer(one.client))  # nobody else counts as a member then
@@ -569,7 +571,7 @@ def _delete_group(draft: Draft, members: list[StartConsumer]) -> None:
 
 
 def _amid_a_fault(draft: Draft, op: Op) -> Op:
-    """An op for which a broker may need a new topic, and cannot write it at once."""
+    """The op with a disk fault, when the broker may have to create a topic for it."""
     chance = draft.chance
     if not chance.one_in(FAULTS):
         return op

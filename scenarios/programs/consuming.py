@@ -1,7 +1,6 @@
-"""Consuming: phrases about the offsets of groups, without living consumers.
+"""Phrases about consumer offsets, without running consumers.
 
-A phrase is a few ops that belong together. In these, groups commit, query, are reset,
-and the broker persists their offsets.
+Groups commit, query and are reset, and the broker persists their offsets.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ RESET_POINTS = (1, 6)
 
 
 def progress(draft: Draft) -> None:
-    """Some requests, and a persist that is let be or not."""
+    """Add ops: some requests about offsets, and perhaps a persist."""
     chance, add = draft.chance, draft.add
     if not draft.drawn.whereabouts.counts or chance.one_in(RESTOCKED):
         _stock(draft)
@@ -122,20 +121,20 @@ def progress(draft: Draft) -> None:
 
 
 def _stock(draft: Draft) -> None:
-    """Messages to consume, which are durable then or not."""
+    """Add ops: messages to consume, durable or not."""
     draft.add(draft.drawn.stock())
     if draft.chance.coin():
         draft.add(THOROUGH, RunService("flush_commit_log"))
 
 
 def _cut_short(draft: Draft) -> None:
-    """A crash during a persist, by itself or in a stop, or during a start."""
+    """Add ops: a crash during a persist, also of a stop, or during a start."""
     at_action = draft.chance.integer(1, ACTIONS_MAX)
     draft.add(During(draft.chance.pick(CUT), at_action, draft.drawn.crash()))
 
 
 def _commit_first(draft: Draft) -> None:
-    """The first commits of a group on a topic, on two queues at once."""
+    """Add ops: the first commits of a group on a topic, on two queues at once."""
     group, address = draft.chance.pick(draft.space.groups), _address(draft)
     for _ in range(FIRST_TIMES):
         ops = [
@@ -150,7 +149,7 @@ def _commit_first(draft: Draft) -> None:
 
 
 def _begin_anew(draft: Draft) -> None:
-    """A group without an offset is given a queue that has messages."""
+    """Add ops: a group without an offset is assigned a queue with messages."""
     group, address = draft.chance.pick(draft.space.groups), _address(draft)
     draft.add(DeleteGroup(group), INTERVAL, draft.drawn.stock(address))
     draft.add(RunService("reput"), _taken(draft, group, address))
@@ -163,7 +162,7 @@ def _taken(draft: Draft, group: str, address: Address) -> TakeQueue:
 
 
 def _lose_the_tail(draft: Draft) -> None:
-    """A group consumes what is not durable, commits, and a crash takes it, or not."""
+    """Add ops: a group commits past messages that a crash may take."""
     group, address = draft.chance.pick(draft.space.groups), _address(draft)
     draft.add(draft.drawn.stock(address))
     end = draft.drawn.whereabouts.counts[address]
@@ -177,7 +176,10 @@ def _lose_the_tail(draft: Draft) -> None:
 
 
 def _delete(draft: Draft) -> None:
-    """A topic or a queue goes, alone, cut short or beside a commit, and comes again."""
+    """Add ops: a topic or queue is deleted, perhaps interrupted or beside a commit.
+
+    It is created again afterwards.
+    """
     chance, address = draft.chance, _address(draft)
     queue_id = address.queue_id if chance.coin() else -1
     op = DeleteTopic(address.topic, queue_id)
@@ -205,7 +207,7 @@ def _delete(draft: Draft) -> None:
 
 
 def _reset_beside(draft: Draft, deletion: DeleteTopic, address: Address) -> None:
-    """A group is reset while the queue of its offset goes, and perhaps comes again."""
+    """Add ops: a group is reset while its queue is deleted, and perhaps refilled."""
     chance, group = draft.chance, draft.chance.pick(draft.space.groups)
     draft.add(draft.drawn.stock(address), RunService("reput"))
     end = max(1, draft.drawn.whereabouts.counts[address])

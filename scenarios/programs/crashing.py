@@ -1,4 +1,4 @@
-"""Crashing: phrases in which an op is cut short, and the starts that follow."""
+"""Phrases in which a crash interrupts an op, and the starts that follow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIRST_CUT_SHORT = 2
 
 
 def first_start(draft: Draft) -> None:
-    """Add ops: the first start on a directory that another program left."""
+    """Add ops: the first start on a directory that another program wrote."""
     chance, space = draft.chance, draft.space
     if space.crash_kinds and chance.one_in(FIRST_CUT_SHORT):
         for _ in range(max(1, chance.pick(space.recovery_crashes))):
@@ -44,14 +44,14 @@ def crash(draft: Draft) -> None:
 
 
 def crash_during(draft: Draft, op: Op, at_action: int) -> None:
-    """Add the op, cut short by a crash at one of its disk actions."""
+    """Add the op, interrupted by a crash at one of its disk actions."""
     draft.add(During(op, at_action, draft.drawn.crash()))
 
 
 def interrupted(draft: Draft) -> tuple[Op, int]:
-    """An op, and the disk action of it at which something is to step in.
+    """An op, and the number of a disk action of it, at which an event is to happen.
 
-    A start may be made one after an orderly stop, which is added to the draft.
+    Before a start, an orderly stop may be added to the draft.
     """
     space = draft.space
     kind = draft.chance.pick(space.interrupted)
@@ -75,7 +75,7 @@ def _op_of(draft: Draft, kind: InterruptedKind) -> Op:
 
 
 def crowded(draft: Draft, op: Op, at_action: int) -> tuple[Op, int]:
-    """The op, or the same with a put or service coming in at its first action."""
+    """The op, perhaps with a put or service during its first disk action."""
     odds = draft.space.crowded
     # One question the less where there is no choice.
     if len(odds) > 1 and draft.chance.pick(odds):

@@ -1,4 +1,4 @@
-"""Delaying: phrases in which messages wait, fall due, and are delivered or not."""
+"""Phrases in which messages wait, become due, and are delivered or not."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ AMID: tuple[Op, ...] = often((PERSIST, 3), (REPUT, 1), (FLUSH, 2), (AdvanceClock
 
 
 def delay(draft: Draft) -> None:
-    """Some messages that wait, and a round that delivers those that are due."""
+    """Add ops: some delayed messages, and a round that delivers those due."""
     chance, add = draft.chance, draft.add
     level = chance.pick(draft.space.delay_levels)
     for _ in range(chance.integer(1, MESSAGES_MAX)):
@@ -92,13 +92,13 @@ def delay(draft: Draft) -> None:
 
 
 def _faults_on(space: Space, part: str) -> tuple[DiskFault, ...]:
-    """The faults of calls on one part of the store; any where it has none there."""
+    """The faults of calls on one part of the store; if it has none, all faults."""
     of_part = tuple([fault for fault in space.faults if fault.path == part])
     return of_part or space.faults
 
 
 def _settle(draft: Draft) -> None:
-    """Make durable what was delivered, and persist how far, in one order or another."""
+    """Add ops: make deliveries durable, and persist the offsets, in either order."""
     chance, add = draft.chance, draft.add
     if chance.coin():
         if chance.coin():
@@ -109,13 +109,13 @@ def _settle(draft: Draft) -> None:
 
 
 def _cut_short(draft: Draft) -> None:
-    """A crash during a delivery, a persist, a stop or a start."""
+    """Add ops: a crash during a delivery, a persist, a stop or a start."""
     at_action = draft.chance.integer(1, ACTIONS_MAX)
     draft.add(During(draft.chance.pick(CUT), at_action, draft.drawn.crash()))
 
 
 def _delayed(draft: Draft, level: int) -> Op:
-    """A put that waits for the level, or a little one below or above."""
+    """A put with that delay level, or one near it."""
     put = draft.drawn.put()
     if not isinstance(put, PutMessage):
         return put
@@ -128,7 +128,7 @@ def _delayed(draft: Draft, level: int) -> Op:
 
 
 def _as_large_as_can_be(draft: Draft, put: PutMessage) -> Op:
-    """A put that just fits a log file once it is delivered, or just does not."""
+    """A put whose delivered record just fits a log file, or just does not."""
     # The longest name tells best a record from what it becomes when it is delivered.
     address = max(draft.space.addresses, key=lambda one: len(one.topic))
     put = replace(put, topic=address.topic, queue_id=address.queue_id)

@@ -1,9 +1,9 @@
-"""Dimensions: what a program is made of, so that pairs of it can be counted.
+"""Dimensions: the features of a program, to count which pairs of them occur.
 
 A value is written ``dimension=value``: an option of the setup, a shape of a message, a
-fault, a damage, a way to end a life, a grain of a schedule. Two values meet in a
-program that has both. Most bugs need two things together; so a pair that no program has
-is a bug that no search finds, unless the pair is said to be impossible, or meaningless.
+fault, a damage, a way to end a run, a grain of a schedule. Two values meet in a program
+that has both. Most bugs need two things together; so a bug that needs a pair which no
+program has is never found. Pairs can be declared impossible or meaningless.
 
 Source: pairwise testing; Kuhn, Wallace, Gallo 2004, "Software fault interactions and
 implications for software testing".
@@ -114,7 +114,7 @@ def dimension_of(value: Value) -> str:
 
 @dataclass(slots=True)
 class Pairs:
-    """Which values met which, over programs.
+    """Which values met which in some programs.
 
     Invariants:
         each value that met another one was seen, and each has one number
@@ -148,9 +148,9 @@ class Pairs:
         return bool(self.met[self.numbers[one]] >> self.numbers[other] & 1)
 
     def others_of(self, value: Value) -> dict[str, list[Value]]:
-        """The values of other dimensions: ``met``, ``missing``, or the reason why not.
+        """The values of other dimensions: ``met``, ``missing``, or why impossible.
 
-        Those that can have no meaning together are left out.
+        Pairs without a meaning are left out.
         """
         found: dict[str, list[Value]] = {"met": [], "missing": []}
         for other in sorted(self.numbers):
@@ -170,7 +170,7 @@ def _need_of(value: Value) -> frozenset[tuple[str, str]]:
 
 
 def _is_meaningless(value: Value, other: Value) -> bool:
-    """Whether ``value`` needs another setup than one that ``other`` is or needs."""
+    """Whether ``value`` needs another setup than ``other`` is or needs."""
     said = {tuple(other.split("=", 1)), *_need_of(other)}
     return any(
         option == needed and told != wanted
@@ -188,7 +188,7 @@ def _apart(value: Value, other: Value) -> str:
 
 @cache
 def _of_setup(setup: Setup) -> tuple[Value, ...]:
-    """Each option: its name, or how it lies to the default."""
+    """A value for each option: its text, or how it compares with the default."""
     usual = Setup()
     found: list[Value] = []
     for option in fields(Setup):
@@ -207,14 +207,14 @@ def _of_setup(setup: Setup) -> tuple[Value, ...]:
 
 def _of_event(event: Event) -> Iterator[Value]:
     yield f"op.{type(event).__name__}=done"
-    yield from _told(event)
+    yield from _values_of_event(event)
     for inner in parts(event):
         if not isinstance(event, During) or inner is not event.op:
             yield f"beside.{type(inner).__name__}=done"
         yield from _of_event(inner)
 
 
-def _told(event: Event) -> Iterator[Value]:
+def _values_of_event(event: Event) -> Iterator[Value]:
     match event:
         case PutMessage():
             yield from _of_message(event)

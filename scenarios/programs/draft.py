@@ -1,7 +1,7 @@
-"""Draft: a program while it is written.
+"""Draft: a program while it is generated.
 
-A phrase is a few ops that belong together, written by a function that takes the draft
-and adds to it. ``workload`` lists the phrases; their modules say what follows what.
+A phrase is a few ops that belong together, added by a function that takes the draft.
+``workload`` lists the phrases; each phrase's module decides what follows what.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ THOROUGH_MS = 61_000
 
 
 class Draft:
-    """What is asked, of which store, where the choices come from, and the ops so far.
+    """The ranges, the store, the source of choices, and the ops so far.
 
-    ``drawn`` draws single ops of the space, and knows what the earlier ones stored.
-    An op that needs more than the store ``can`` do is left out, wherever it was to be.
-    ``joined`` has the newest consumer of each client that has had one.
+    ``drawn`` draws single ops of the space, and knows what the earlier ones stored. An
+    op that needs more than the store ``can`` do is left out. ``joined`` has the newest
+    consumer of each client.
     """
 
     __slots__ = (
@@ -46,7 +46,7 @@ class Draft:
         self.joined: dict[str, StartConsumer] = {}
 
     def add(self, *ops: Op) -> None:
-        """The next ops of the program."""
+        """Append ops to the program."""
         if self._is_bounded:
             ops = tuple([op for op in ops if needs(op) <= self.can])
         self.ops += ops

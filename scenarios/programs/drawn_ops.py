@@ -1,6 +1,6 @@
-"""Drawn ops: single ops of a space, each choice made by a ``Chance``.
+"""Draws single ops of a space, each choice by a ``Chance``.
 
-What follows what is the business of the phrases (``workload`` lists them).
+Phrases decide what follows what (``workload`` lists them).
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ FAILED_SYNC_SEEDS = 1 << 16
 
 
 def fault_by(chance: Chance, faults: tuple[DiskFault, ...]) -> DiskFault:
-    """One of the faults; of a sync that fails, what it leaves of its pages too.
+    """One of the faults; for a failing sync also which of its pages survive.
 
-    One question for both, so that what is asked next does not depend on the answer. A
-    fault that says what it leaves keeps it.
+    Both are decided by one choice, so that later choices do not depend on the fault. A
+    fault with survivors of its own keeps them.
     """
     bound = len(faults) * len(LEFT_BY_A_FAILED_SYNC) * FAILED_SYNC_SEEDS
     left, which = divmod(chance.below(bound), len(faults))
@@ -90,9 +90,9 @@ def fault_by(chance: Chance, faults: tuple[DiskFault, ...]) -> DiskFault:
 
 
 def in_sessions(chance: Chance, ops: tuple[Op, ...]) -> tuple[Op, ...]:
-    """The callers of ops that begin together: at times one does two or three of them.
+    """Groups ops that begin together into callers; some do two or three in turn.
 
-    Two callers at least are left, or nobody would be beside anybody.
+    At least two callers are left, since one would not overlap anything.
     """
     if len(ops) < SESSION_MAX or not chance.one_in(JOINED):
         return ops
@@ -102,7 +102,7 @@ def in_sessions(chance: Chance, ops: tuple[Op, ...]) -> tuple[Op, ...]:
 
 
 class OpDrawer:
-    """Draws ops of one space for one store; a put is counted as if it were appended."""
+    """Draws ops of one space for one store; a put counts as appended."""
 
     def __init__(self, space: Space, setup: Setup, chance: Chance) -> None:
         self.whereabouts = Whereabouts(setup)
@@ -112,7 +112,7 @@ class OpDrawer:
         self._chance = chance
 
     def put(self, times: int = 1) -> Op:
-        """A put, noted as if it were done so many times."""
+        """A put, counted as done ``times`` times."""
         space, pick = self._space, self._chance.pick
         address, size = pick(space.addresses), pick(space.sizes)
         label = pick(space.labels)
@@ -155,7 +155,7 @@ class OpDrawer:
         return PutBatch(*address, (1,) * count)
 
     def pull(self) -> Op:
-        """A pull from before the first entry, beyond the last, or between."""
+        """A pull at an offset before the first message, past the last, or between."""
         space, chance = self._space, self._chance
         address = chance.pick(space.addresses)
         offset = chance.number(space.pull_offsets)
@@ -168,7 +168,7 @@ class OpDrawer:
         return PullMessage(*address, offset, count, chosen)
 
     def look(self) -> Op:
-        """A look at some place of the log."""
+        """A lookup at some phy_offset of the log."""
         return LookMessage(self._chance.number(self._space.look_offsets))
 
     def search(self) -> Op:
@@ -179,7 +179,7 @@ class OpDrawer:
         return SearchOffset(*address, at_ms, chance.pick(BOUNDARIES))
 
     def query(self) -> Op:
-        """A query by key, of any time and of some."""
+        """A query by key, over all times or a range of them."""
         space, pick = self._space, self._chance.pick
         return QueryMessage(
             pick(space.addresses).topic,
@@ -198,7 +198,7 @@ class OpDrawer:
         return RunService(self._chance.pick(self._space.services))
 
     def crash(self) -> Crash:
-        """A process kill, or a power loss with what survives of the unsynced."""
+        """A process kill, or a power loss with what survives it."""
         space, chance = self._space, self._chance
         kind, cut = chance.pick(space.crash_kinds), chance.number(space.cuts)
         if kind == "process_kill":
@@ -210,15 +210,15 @@ class OpDrawer:
         return Crash(kind, Survivors(survivor_kind, number), cut)
 
     def fault(self) -> DiskFault:
-        """One of the space's faults; of a failing sync, what it leaves too."""
+        """One of the space's faults; for a failing sync also which pages survive."""
         return fault_by(self._chance, self._space.faults)
 
     def part(self) -> Op:
-        """One of the ops that begin at the same time."""
+        """An op for ops that begin at the same time."""
         return self.part_of(self._chance.pick(self._space.together))
 
     def part_of(self, kind: TogetherKind) -> Op:
-        """Such an op of one kind."""
+        """An op of this kind for ops that begin at the same time."""
         match kind:
             case "put":
                 return self.put()
@@ -247,9 +247,10 @@ class OpDrawer:
         return Together(callers, self.schedule(len(callers)))
 
     def longer(self, op: Op) -> Op:
-        """The op as a caller's first; then it reads the same again, or does others.
+        """The op as the first one of a caller that then reads again, or does others.
 
-        What reads the same twice shows whether a later answer goes behind an earlier.
+        Reading the same twice shows whether a later answer is older than an earlier
+        one.
         """
         chance = self._chance
         if isinstance(op, READS) and chance.coin():
@@ -258,12 +259,12 @@ class OpDrawer:
         return Session((op, *[self.part() for _ in more]))
 
     def schedule(self, count: int) -> Schedule:
-        """Who of ``count`` activities runs on, where one of them may be stopped."""
+        """A schedule for ``count`` activities."""
         template = self._chance.pick(self._space.schedules)
         return schedule_of(template, count, self._chance.word())
 
     def damage(self) -> Damage | PlantFile:
-        """A file loses or changes bytes, or is gone; or one of others is put there."""
+        """Damage of a file, its removal, or a planted foreign file."""
         space, chance = self._space, self._chance
         if space.plants and chance.coin():
             return chance.pick(space.plants)

@@ -1,4 +1,4 @@
-"""Faulting: phrases in which the disk fails, and what then shows its effects."""
+"""Phrases in which the disk fails, and ops that show the effects."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def fault(draft: Draft) -> None:
 
 
 def _fail(draft: Draft, met: DiskFault) -> None:
-    """An op meets a fault that it is told of."""
+    """Add an op that runs with this fault."""
     chance, drawn = draft.chance, draft.drawn
     op, at_action = _failing(draft, met)
     draft.add(During(*crowded(draft, op, at_action), met))
@@ -56,7 +56,7 @@ def _fail(draft: Draft, met: DiskFault) -> None:
 
 
 def _failing(draft: Draft, met: DiskFault) -> tuple[Op, int]:
-    """The op that meets it, and at which action: often one that works on its path."""
+    """An op for a fault, and at which of its disk actions; often one on its path."""
     chance = draft.chance
     services = FLUSHED_BY if met.call == "sync" else WRITTEN_BY
     is_read = met.call == "read"  # mostly by a start
@@ -74,7 +74,7 @@ def _failing(draft: Draft, met: DiskFault) -> tuple[Op, int]:
 
 
 def _due_flush(draft: Draft, path: str) -> Op:
-    """A round that syncs, below ``path`` if it says where, since all has waited."""
+    """A round that syncs, after its interval, below ``path`` if it is given."""
     service = FLUSHED_BY[path] if path in FLUSHED_BY else draft.chance.pick(FLUSHES)
     draft.add(draft.drawn.put(), RunService("reput"))
     if service != "flush_commit_log" and draft.chance.coin():
@@ -84,7 +84,7 @@ def _due_flush(draft: Draft, path: str) -> Op:
 
 
 def _spoil(draft: Draft, met: DiskFault) -> None:
-    """Lose or misdirect what some op syncs, or a service that has to do with it."""
+    """Add ops: pages of a sync are lost or misdirected."""
     chance = draft.chance
     if chance.one_in(SPOILS_ANY):
         spoilt = crowded(draft, *interrupted(draft))
@@ -99,7 +99,7 @@ def _spoil(draft: Draft, met: DiskFault) -> None:
 
 
 def evicting(draft: Draft) -> Op:
-    """An op amid which clean pages leave memory: reads then show the medium."""
+    """An op while the page cache drops clean pages: reads then show the medium."""
     return During(draft.drawn.service(), AFTER, DiskFault("evict", "EIO"))
 
 

@@ -1,4 +1,4 @@
-"""Filtering: phrases in which groups subscribe by expressions, and pull by them."""
+"""Phrases in which groups subscribe by expressions, and pull by them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ CUT: tuple[Op, ...] = often((PERSIST, 3), (Shutdown(), 2), (Restart(), 2), (REPU
 
 
 def filtering(draft: Draft) -> None:
-    """A group subscribes, messages come, and it pulls; or it meets more than that."""
+    """Add ops: a group subscribes, messages are put, it pulls; perhaps with a crash."""
     chance, add = draft.chance, draft.add
     whom = chance.pick(draft.space.groups), chance.pick(draft.space.addresses).topic
     match _way(draft):
@@ -140,14 +140,14 @@ def _way(draft: Draft) -> Way:
 
 
 def _messages(draft: Draft) -> None:
-    """Some puts, dispatched or not."""
+    """Add some puts, dispatched or not."""
     draft.add(*[draft.drawn.put() for _ in range(draft.chance.integer(1, PUTS_MAX))])
     if not draft.chance.one_in(PUTS_MAX):
         draft.add(REPUT)
 
 
 def _older_comes_back(draft: Draft, whom: Whom) -> None:
-    """A crash brings back a table, and its client, from before the newest filter."""
+    """Add ops: a crash restores an older table; the client subscribes as before it."""
     old, newer = _subscription(draft, whom, 1), _subscription(draft, whom)
     draft.add(old, PERSIST, newer, STEP)
     _messages(draft)
@@ -156,7 +156,7 @@ def _older_comes_back(draft: Draft, whom: Whom) -> None:
 
 
 def _retries(draft: Draft, whom: Whom) -> None:
-    """A group subscribes, gets messages back and pulls them; then perhaps otherwise."""
+    """Add ops: a group pulls its retry topic, perhaps with a new subscription."""
     chance, add, group = draft.chance, draft.add, whom[0]
     retry_topic = f"%RETRY%{group}"
     other = chance.pick(draft.space.addresses).topic
@@ -182,7 +182,7 @@ def _retries(draft: Draft, whom: Whom) -> None:
 
 
 def _go_away(draft: Draft, whom: Whom) -> None:
-    """A group goes, for a day or not, and comes back, with what it had or not."""
+    """Add ops: a group unsubscribes, time passes, and it subscribes again."""
     chance, add = draft.chance, draft.add
     there = _subscription(draft, whom)
     if chance.coin():
@@ -195,13 +195,13 @@ def _go_away(draft: Draft, whom: Whom) -> None:
 
 
 def _cut_short(draft: Draft) -> None:
-    """A crash during a persist, a dispatch, a stop or a start."""
+    """Add ops: a crash during a persist, a dispatch, a stop or a start."""
     at_action = draft.chance.integer(1, ACTIONS_MAX)
     draft.add(During(draft.chance.pick(CUT), at_action, draft.drawn.crash()))
 
 
 def _subscribe(draft: Draft, whom: Whom) -> None:
-    """A group subscribes, and mostly some time passes before anything is stored."""
+    """Add ops: a group subscribes, and mostly time passes before the next put."""
     draft.add(_subscription(draft, whom))
     passed = draft.chance.pick(STEPS_MS)
     if passed:
@@ -216,7 +216,7 @@ def _subscription(draft: Draft, whom: Whom, version: int = 0) -> Subscribe:
 
 
 def _pull(draft: Draft, whom: Whom) -> PullFiltered:
-    """A pull of a queue, mostly of one that was subscribed just now."""
+    """A pull of a queue, mostly of the topic subscribed last."""
     chance, space = draft.chance, draft.space
     group, address = chance.pick(space.groups), chance.pick(space.addresses)
     if not chance.one_in(STRANGERS):

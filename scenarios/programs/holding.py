@@ -1,4 +1,4 @@
-"""Holding: phrases in which pulls wait at the broker, and what happens to them."""
+"""Phrases in which the broker holds pulls, and what happens to them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ BESIDE_MAX = 4
 
 
 def hold(draft: Draft) -> None:
-    """Some pulls at the end of a queue, most of which are held, and what comes."""
+    """Add ops: pulls at the end of a queue, mostly held, and what may wake them."""
     chance, add = draft.chance, draft.add
     if chance.coin():
         _deliver(draft)
@@ -160,16 +160,16 @@ def _pull(draft: Draft, address: Address) -> PullThroughBroker:
 
 
 def _strange(draft: Draft, pull: PullThroughBroker) -> PullThroughBroker:
-    """A pull of a queue or a topic that there may not be."""
+    """A pull of a queue or topic that may not exist."""
     chance = draft.chance
     topic = pull.topic if chance.coin() else chance.pick(STRANGE_TOPICS)
     return replace(pull, topic=topic, queue_id=chance.pick(STRANGE_QUEUES))
 
 
 def _put(draft: Draft, address: Address, *, is_certain: bool = False) -> None:
-    """A put, mostly to the queue of the pulls; to a light one beside its own.
+    """Add a put, mostly to the queue of the pulls, or to a light queue besides.
 
-    Now and then one that no queue lists comes first.
+    Sometimes a message that no queue lists comes first.
     """
     chance = draft.chance
     put, counts = draft.drawn.put(), draft.drawn.whereabouts.counts
@@ -186,7 +186,7 @@ def _put(draft: Draft, address: Address, *, is_certain: bool = False) -> None:
 
 
 def _flush(draft: Draft) -> None:
-    """Let what was put be dispatched, where that waits for a flush or a commit."""
+    """Add rounds, so that puts can be dispatched that wait for a flush or commit."""
     setup = draft.setup
     if setup.transient_store_pool:
         draft.add(AdvanceClock(1000), RunService("commit"))
@@ -202,7 +202,7 @@ def _deliver(draft: Draft) -> None:
 
 
 def _beside(draft: Draft, address: Address, pulls: list[PullThroughBroker]) -> None:
-    """Pulls among what may wake them, all at the same time."""
+    """Add pulls together with ops that may wake them, all at the same time."""
     chance = draft.chance
     if chance.coin():
         _duel(draft, address, pulls)
@@ -219,7 +219,7 @@ def _beside(draft: Draft, address: Address, pulls: list[PullThroughBroker]) -> N
 
 
 def _duel(draft: Draft, address: Address, pulls: list[PullThroughBroker]) -> None:
-    """A pull, or a look at held ones, is stopped during its work by dispatch."""
+    """Add a pull, or a check of held ones, that is suspended while dispatch runs."""
     pulls = [replace(pull, suspends=True) for pull in pulls]
     first: Op = LOOK
     if draft.chance.coin():
@@ -250,7 +250,7 @@ def _other(draft: Draft, address: Address, chance: Chance) -> Op:
 
 
 def _progress(draft: Draft, address: Address, group: str) -> None:
-    """A group that waits is reset, commits, or is given the queue."""
+    """Add ops: a group with a held pull is reset, commits, or is assigned the queue."""
     chance, space = draft.chance, draft.space
     offset = chance.number(space.progress_offsets)
     ops: tuple[Op, ...] = (

@@ -1,4 +1,4 @@
-"""Losing: phrases in which files are damaged or expire, or topics are deleted."""
+"""Phrases in which files are damaged, messages expire, or topics are deleted."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def damage(draft: Draft) -> None:
 
 
 def _prepare_for_touch(draft: Draft) -> None:
-    """A file comes to be that may go by its time: of old messages, or also young."""
+    """Add ops: create a file that may be deleted once its mtime is old."""
     if draft.chance.coin():
         grows_old = AdvanceClock(draft.chance.number(draft.space.expiry_steps_ms))
         draft.add(draft.drawn.put(), grows_old)
@@ -121,7 +121,7 @@ def expire(draft: Draft) -> None:
 
 
 def _clean(draft: Draft) -> None:
-    """The log's cleaner looks: alone, beside another activity, or met by a fault."""
+    """Add a round of the log's cleaner: alone, beside another op, or with a fault."""
     chance, space = draft.chance, draft.space
     cleaning = RunService("clean_commit_log", chance.pick(space.service_times))
     if "fault" in space.kinds and chance.one_in(CLEANING_FAILS):
@@ -150,13 +150,13 @@ def _fail_to_clean(draft: Draft, cleaning: RunService) -> None:
 
 
 def _fails_removals(fault: DiskFault) -> bool:
-    """Whether the log's files may stay, or come back, by a fault."""
+    """Whether a fault may keep log files from being removed, durably."""
     is_met = fault.path in ("", "commitlog")
     return is_met and fault.call in ("sync", "remove")
 
 
 def delete(draft: Draft) -> None:
-    """Add the deletion of a topic: alone, cut short, beside others, amid dispatch."""
+    """Add a deletion of a topic: alone, interrupted, beside others, during dispatch."""
     chance, space = draft.chance, draft.space
     op = DeleteTopic(*chance.pick(space.deletions))
     before = chance.pick(BEFORE_A_DELETION)

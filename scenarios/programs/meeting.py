@@ -1,4 +1,4 @@
-"""Meeting: phrases in which one activity begins amid another, or together with it."""
+"""Phrases in which one activity begins during another, or together with it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ TROUBLES: tuple[Trouble, ...] = often(("crash", 1), ("fault", 1), ("none", 6))
 
 
 def interleave(draft: Draft) -> None:
-    """Add an op amid which a service runs, a caller comes, or time passes."""
+    """Add an op during which a service runs, a caller comes, or time passes."""
     chance, drawn = draft.chance, draft.drawn
     if chance.one_in(MADE_TO_MEET):
         _meet(draft)
@@ -81,7 +81,7 @@ def _interleaved(draft: Draft) -> Op:
 
 
 def _meet(draft: Draft) -> None:
-    """What is being made durable grows, and the checkpoint tells what is."""
+    """Add ops: data comes during a round that syncs; then a checkpoint."""
     drawn = draft.drawn
     service, writer = draft.chance.pick(MEETINGS)
     draft.add(drawn.put(), RunService("reput"), drawn.put())
@@ -116,7 +116,7 @@ def together(draft: Draft) -> None:
 
 
 def _finds_what_is_there(draft: Draft) -> Op:
-    """Put a message and dispatch it; a read that finds it, as the space has such."""
+    """Add a put and its dispatch; returns a read that finds it, if there is one."""
     chance, drawn, space = draft.chance, draft.drawn, draft.space
     put = drawn.put()
     assert isinstance(put, PutMessage), put
@@ -136,7 +136,7 @@ def _finds_what_is_there(draft: Draft) -> Op:
 
 
 def _parts(draft: Draft, count: int, *, is_aged: bool) -> list[Op]:
-    """The ops, a cleaner among them if there is something to clean."""
+    """The ops that begin together; with a cleaner if files have aged."""
     chance, drawn = draft.chance, draft.drawn
     kinds = [chance.pick(draft.space.together) for _ in range(count)]
     parts = [drawn.part_of(kind) for kind in kinds]
@@ -179,7 +179,7 @@ def contend(draft: Draft) -> None:
 
 
 def beside(draft: Draft, op: Op) -> None:
-    """Add the op, begun at the same time as another one."""
+    """Add the op, and another one that begins at the same time."""
     other = draft.drawn.part()
     draft.add(Together((other, op), draft.drawn.schedule(2)))
     if isinstance(other, Shutdown):

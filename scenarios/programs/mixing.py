@@ -1,7 +1,7 @@
 """Mixing: programs of two scenarios on one store that has what both need.
 
-Each scenario is about one subject, and so is the code that it reaches. Where two of
-them meet, such as a full disk after a failed sync, a single scenario never comes.
+Each scenario concentrates on one subject, and so on part of the code. A single scenario
+never combines two subjects, such as a full disk after a failed sync.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNSAID: dict[str, Any] = {
 
 @cache
 def mixed_space(one: Space, other: Space) -> Space:
-    """The ranges of both; where one has none, those of the other."""
+    """The ranges of both scenarios; where one has none, those of the other."""
     both = {
         name: _both(getattr(one, name), getattr(other, name), unsaid)
         for name, unsaid in _UNSAID.items()
@@ -35,7 +35,7 @@ def mixed_space(one: Space, other: Space) -> Space:
 
 
 def _of_one_manner(consumers: Sequence[StartConsumer]) -> tuple[StartConsumer, ...]:
-    """Those who consume as the first of their group does: RocketMQ forbids others."""
+    """The consumers configured as the first of their group, as RocketMQ requires."""
     manners: dict[str, tuple[Strategy, bool, bool]] = {}
     return tuple(
         [
@@ -72,7 +72,7 @@ def each_once(space: Space) -> Space:
 
 
 def in_view(space: Space, setup: Setup) -> Setup:
-    """The store, reading everything at each start if unread data may be wrong."""
+    """The setup; if unread data may be damaged, a start reads everything."""
     if setup.start_window == _PLAIN.start_window or not _may_spoil(space):
         return setup
     return replace(setup, start_window=_PLAIN.start_window)
@@ -85,7 +85,7 @@ def _may_spoil(space: Space) -> bool:
 
 
 def mixed_setup(one: Setup, other: Setup) -> Setup:
-    """The first store, with the special settings of the other."""
+    """The first setup, with the special options of the other."""
     special = {
         field.name: value
         for field in fields(Setup)
@@ -95,7 +95,7 @@ def mixed_setup(one: Setup, other: Setup) -> Setup:
 
 
 def promising(setup: Setup) -> Setup:
-    """The store, on a disk that keeps some promise and has room for its ops."""
+    """The setup, on a disk that does not lie about syncs and has room for the ops."""
     if setup.disk_profile in LYING:
         setup = replace(setup, disk_profile=_PLAIN.disk_profile)
     if not setup.disk_capacity:

@@ -1,9 +1,9 @@
 """Neighbours: a program that reached something rare, with a few changes.
 
-Seeded programs are drawn independently, so three rare things in a row are met only as
-often as the product of their odds. A neighbour keeps the program and changes one to
-three places: one phrase more, a run of ops fewer or repeated, a number replaced by the
-one next to it, a crash or another activity during an op. It stays in the space of its
+Seeded programs are drawn independently, so three rare things in a row occur only with
+the product of their odds. A neighbour keeps the program and changes one to three
+places: a phrase is added, ops are cut or repeated, a number is replaced by one next to
+it, or a crash or another activity is put into an op. It stays in the space of its
 scenario.
 """
 
@@ -158,6 +158,6 @@ class _Change:
         return next((event for event in drawn if isinstance(event, Crash)), crash)
 
     def _events(self, kind: Kind) -> list[Event]:
-        """What happens during the ops of a phrase."""
+        """The events that can happen during the ops of a phrase."""
         phrase = phrase_for(self._space, self._setup, kind, self._chance.word())
         return [op.event for op in phrase if isinstance(op, During)]

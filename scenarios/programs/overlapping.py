@@ -1,9 +1,9 @@
-"""Overlaps: one activity is stopped while another runs; then the store shows itself.
+"""Phrases in which one activity is suspended while others run.
 
-Every service is given work first, and time passes between any two messages; so whatever
+Every service is given work first, and time passes between any two messages, so whatever
 an activity reads before its sync differs from what is there after it. Afterwards the
-store is made to show what it counts as durable: by a sync of all, a checkpoint, an
-orderly shutdown, or a power loss right away.
+store shows what it counts as durable: by a sync of everything, a checkpoint, an orderly
+shutdown, or an immediate power loss.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def keepers_of(setup: Setup) -> tuple[ServiceName, ...]:
 
 
 def overlap(draft: Draft) -> None:
-    """Add ops: prepare work, stop one op amid others, then show what is durable."""
+    """Add ops: prepare work, suspend one op while others run, show what is durable."""
     chance = draft.chance
     work_for_all(draft)
     is_keeper = not chance.one_in(KEEPER_FIRST)
@@ -97,7 +97,7 @@ def overlap(draft: Draft) -> None:
 
 
 def work_for_all(draft: Draft) -> None:
-    """Messages that are flushed, dispatched, or only put, each of a later time."""
+    """Add messages at different times: flushed, dispatched, or only put."""
     chance, drawn = draft.chance, draft.drawn
     if draft.setup.cleans and not chance.one_in(AGED):
         _grow_old(draft)
@@ -115,7 +115,7 @@ def work_for_all(draft: Draft) -> None:
 
 
 def _grow_old(draft: Draft) -> None:
-    """Files that may go, of the log or, where that has gone, of the queues."""
+    """Add ops after which files may be deleted, of the log or then of the queues."""
     waiting = AdvanceClock(draft.chance.number(draft.space.expiry_steps_ms))
     draft.add(*[_half_a_file(draft)] * 5, *_serving(), waiting, DeleteManually())
     if draft.chance.coin():
@@ -136,7 +136,7 @@ def _all_of(service: ServiceName) -> Op:
 
 
 def _others(draft: Draft) -> tuple[Op, ...]:
-    """One to four activities; or a stop, mostly of a store that has served all."""
+    """One to four ops; or a stop, mostly of a store without work left."""
     chance = draft.chance
     match chance.pick(COMPANY):
         case "served, then a stop":
@@ -149,7 +149,7 @@ def _others(draft: Draft) -> tuple[Op, ...]:
 
 
 def _maker(draft: Draft) -> Op:
-    """A caller or a service that makes something; what is deleted is, as well."""
+    """An op or service that produces data; a deletion counts too."""
     drawn = draft.drawn
     callers: tuple[Callable[[], Op], ...] = often(
         (drawn.put, 3), (drawn.put_at_the_end, 2), (lambda: _deletion(draft), 2)
@@ -186,10 +186,10 @@ OTHERS: tuple[Callable[[Draft], Op], ...] = often(
 
 
 def _stopped_once(draft: Draft, ops: tuple[Op, ...]) -> Op:
-    """The first one is stopped; the others run to their ends, in their order.
+    """The first op is suspended once; the others run to their ends, in order.
 
-    A deletion of topics meets no fault here: what it leaves half done the next start
-    decides, and the store goes on.
+    A deletion of topics gets no fault here: the next start decides what it leaves half
+    done, and the store goes on.
     """
     chance = draft.chance
     together = Together(ops, Schedule(preemptions=((chance.number(POINTS), 1),)))
@@ -203,7 +203,7 @@ def _stopped_once(draft: Draft, ops: tuple[Op, ...]) -> Op:
 
 
 def telling(draft: Draft) -> tuple[Op, ...]:
-    """Something that says what is durable now, or shows what is not."""
+    """Ops that record what is durable now, or show what is not."""
     said = (
         *(RunService("checkpoint"), _all_of("flush_commit_log")),
         *(AdvanceClock(THOROUGH_MS), RunService("flush_consume_queue")),

@@ -1,8 +1,8 @@
-"""Restricting: what of a scenario is left for a store that cannot do everything.
+"""Restricting a scenario to what a store can do.
 
 A subject has the core and some capabilities (``models.ops.Capability``). A scenario can
-be asked of it if it can do what no program of that scenario does without; the rest is
-left out of its programs.
+be run on it if it has those that every program of the scenario needs; ops that need
+others are left out.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _OF_POWER_LOSS = frozenset({Capability.STEPS_IN, Capability.LOSES_POWER})
 
 
 def needs_of(space: Space) -> frozenset[Capability]:
-    """What the kinds need that no program of a space does without."""
+    """The capabilities that every program of a space needs."""
     return _CORE.union(*[_needs_of_kind(space, kind) for kind in space.kept])
 
 
@@ -81,10 +81,10 @@ def _needs_of_kind(space: Space, kind: Kind) -> frozenset[Capability]:
 
 @cache
 def within(space: Space, can: frozenset[Capability]) -> Space:
-    """The space, as far as a store that can do so much has a use for it.
+    """The space without ops that need capabilities not in ``can``.
 
     Raises:
-        ValueError: nothing is left of it.
+        ValueError: no op is left.
     """
     crashes = space.crash_kinds
     if not can >= _OF_POWER_LOSS:

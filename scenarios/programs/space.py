@@ -1,9 +1,9 @@
-"""Space: the ranges from which ops are drawn, and how often each choice is.
+"""Space: the ranges from which ops are drawn, and the odds of each choice.
 
-Seeds and Hypothesis write programs of a ``Space`` by one generator, so they search the
-same world. A choice is as likely as it is often listed; the first listed is the
-simplest, towards which Hypothesis shrinks. Every choice is made by one drawn integer.
-How ops follow each other belongs to the phrases (``workload``).
+Seeds and Hypothesis generate programs of a ``Space`` with the same generator, so they
+search the same programs. A choice is as likely as it is often listed; the first one is
+the simplest, towards which Hypothesis shrinks. Every choice is made by one drawn
+integer. Phrases (``workload``) decide how ops follow each other.
 """
 
 from __future__ import annotations
@@ -112,10 +112,10 @@ class Label(NamedTuple):
 
 
 class Size(NamedTuple):
-    """How large a message is: by its body, or by its share of a log file.
+    """The size of a message: its body, or its share of a log file.
 
     With ``parts`` 0 the body has ``extra`` bytes. Else the whole record has one
-    ``parts``-th of the bytes records may take of a log file, and ``extra`` more: so
+    ``parts``-th of the bytes that records can use of a log file, plus ``extra``: so
     ``parts`` of them fill a file to its last byte, and one byte more makes it roll.
     """
 
@@ -124,7 +124,10 @@ class Size(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """Integers, half of the time one of ``special``, else any of [least, below)."""
+    """A distribution of integers: half of the time one of ``special``, else uniform.
+
+    Uniform in [least, below).
+    """
 
     special: tuple[int, ...]
     below: int
@@ -144,7 +147,7 @@ ONLY_ZERO = Numbers((0,), 1)
 class AtActions(NamedTuple):
     """The disk action at which an event happens, by kind of op.
 
-    Beyond the op's own actions it steps in right after the op, so the ranges follow
+    Past the op's last action the event happens right after the op, so the ranges follow
     how many actions each kind makes: a put few, a restart dozens.
     """
 
@@ -288,7 +291,7 @@ class Space:
 
 
 def often(*weighted: tuple[T, int]) -> tuple[T, ...]:
-    """Each choice as often as its weight says, in the given order."""
+    """A tuple with each choice as often as its weight says, in the given order."""
     return tuple(choice for choice, weight in weighted for _ in range(weight))
 
 
@@ -308,7 +311,7 @@ WRITTEN_BY: dict[str, ServiceName] = {
 
 
 class Wish(NamedTuple):
-    """A request to the cleaner, and when: before messages grow old or after."""
+    """A request to the cleaner, and when: before messages have aged or after."""
 
     first: tuple[Op, ...] = ()
     then: tuple[Op, ...] = ()
@@ -351,7 +354,7 @@ def put_message(
 def put_batch(
     log_file_size: int, address: Address, sizes: tuple[Size, ...], label: Label
 ) -> PutBatch:
-    """The batch for these choices; of the label only tags and waiting count."""
+    """The batch for these choices; of the label only tags and WAIT are used."""
     puts = [put_message(log_file_size, address, size, label) for size in sizes]
     bodies = tuple([put.body_size for put in puts])
     return PutBatch(*address, bodies, label.tags, label.wait_store_ok)

@@ -1,4 +1,4 @@
-"""Spaces and stores that several scenarios share; a scenario adds to them.
+"""Spaces and setups that several scenarios share; a scenario adds to them.
 
 Small log files (4 KiB hold some twenty small messages) and queue files of ten units
 make files roll within one episode, so recovery meets more than one.

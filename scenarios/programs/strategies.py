@@ -1,9 +1,9 @@
-"""Hypothesis as a source of chance, for the same generator that seeds have.
+"""Hypothesis as the source of choices, for the same generator that seeds use.
 
-A draw of Hypothesis costs some hundred times what a choice costs, and often more than
-the op it decides. So bytes are drawn, many at once, and each choice is a digit of the
-number that they are. Zeros are the simplest choices. What is found is cut down by our
-own shrinker, which knows that any op can go.
+A draw of Hypothesis costs about a hundred times what a choice costs, often more than
+the op it decides. So many bytes are drawn at once, and each choice is a digit of the
+number that they form. Zeros are the simplest choices. Failing programs are shrunk by
+crashmq's own shrinker, which knows that any op can be removed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BLOCKS = st.binary(min_size=BLOCK_BYTES, max_size=BLOCK_BYTES)
 
 
 class HypothesisChance(Chance):
-    """The choices of one test case; ``draw`` is that of a composite or of ``data``."""
+    """The choices of one test case; ``draw``: that of ``composite`` or of ``data``."""
 
     __slots__ = ("_draw", "_left", "_number")
 
@@ -39,7 +39,7 @@ class HypothesisChance(Chance):
         self._left = 1
 
     def below(self, bound: int) -> int:
-        """The next digit, to the base of the bound."""
+        """The next digit, in base ``bound``."""
         if self._left < bound * GUARD:
             self._number = int.from_bytes(self._draw(_BLOCKS), "big")
             self._left = 1 << (8 * BLOCK_BYTES)
@@ -48,18 +48,18 @@ class HypothesisChance(Chance):
         return digit
 
     def one_in(self, count: int) -> bool:
-        """True one time in ``count``, and not for a zero, which is to be simple."""
+        """True one time in ``count``; False for zeros, the simplest choice."""
         return self.below(count) == count - 1
 
     def number(self, of: Numbers) -> int:
-        """By a digit as large as the ranges; a word would take more of the bytes."""
+        """A number, by a digit as large as the ranges, which takes few bytes."""
         return of.choose(self.below(2 * max(of.below - of.least, len(of.special))))
 
 
 def phrases(
     scenario: Scenario, kind: Kind
 ) -> SearchStrategy[tuple[Setup, tuple[Op, ...]]]:
-    """A store of the scenario, and one phrase of a kind that its space lists."""
+    """A setup of the scenario, and one phrase of a kind that its space lists."""
 
     @st.composite
     def phrase(draw: DrawFn) -> tuple[Setup, tuple[Op, ...]]:

@@ -1,11 +1,11 @@
-"""Twists: what happens to any store, and that most scenarios do not think of.
+"""Twists: things that may happen to any store, and that few scenarios contain.
 
-A scenario asks its own question, so its programs lack what others ask for: the clock is
-set back in one of forty alone, though every store carries times over its starts. A
-search that tries each scenario a few times hardly meets such a thing together with
-another one. So one program of ``TWISTED`` gets it, wherever it comes from.
+Each scenario has its own subject, so its programs lack those of others: only one of
+forty sets the clock back, though every store keeps times over its starts. A search that
+tries each scenario a few times rarely combines such a thing with another. So one
+program in ``TWISTED`` gets one, in any scenario.
 
-Whatever is added is legal in every state, and takes nothing away.
+The added ops are legal in every state, and no op is removed.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def searched_program(
     number: int,
     can: frozenset[Capability] = EVERYTHING,
 ) -> Program:
-    """The program of a scenario as searches run it: one of so many has a twist.
+    """The program of a scenario as searches run it: one in ``TWISTED`` has a twist.
 
     The arguments are those of ``program_for``.
     """
@@ -68,9 +68,10 @@ def twisted(
     number: int,
     can: frozenset[Capability] = EVERYTHING,
 ) -> Program:
-    """The program, or one of so many with a twist; a function of the arguments.
+    """The program, or, for one number in ``TWISTED``, with a twist.
 
-    What a store that ``can`` do less does not know is left out.
+    It depends on the arguments alone. Ops that need more than the store ``can`` do are
+    left out.
     """
     chance = SeededChance(run + _APART, number)
     if program.setup.begins_with or not chance.one_in(TWISTED):
@@ -80,7 +81,7 @@ def twisted(
 
 
 def _set_back(program: Program, chance: Chance) -> list[Op]:
-    """The clock is set back while the store is down, at one of its starts."""
+    """The clock is set back while the store is down, before one of its starts."""
     ops = [*program.ops]
     starts = [at for at, op in enumerate(ops) if _begins_with_a_start(op)]
     if not starts:
@@ -95,7 +96,7 @@ def _back(chance: Chance) -> tuple[Op, ...]:
 
 
 def _part_of_a_second(program: Program, chance: Chance) -> list[Op]:
-    """Between its messages time passes, so that no two have the same."""
+    """Part of a second passes after each message, so no two have the same time."""
     found: list[Op] = []
     for op in program.ops:
         found.append(op)
@@ -104,8 +105,8 @@ def _part_of_a_second(program: Program, chance: Chance) -> list[Op]:
     return found
 
 
-def _told(program: Program, chance: Chance) -> list[Op]:
-    """Before one of its ops all that is durable is told, and after the next again."""
+def _record_durable(program: Program, chance: Chance) -> list[Op]:
+    """Before one of the ops, and after the next, what is durable is recorded."""
     ops = [*program.ops]
     at = chance.below(len(ops) + 1)
     return [*ops[:at], *_telling(), *ops[at : at + 1], *_telling(), *ops[at + 1 :]]
@@ -120,10 +121,10 @@ def _telling() -> tuple[Op, ...]:
 
 
 def _grown_old(program: Program, chance: Chance) -> list[Op]:
-    """In its second half its files expire, whatever has become of them, and go."""
+    """In the second half files expire and are deleted, whatever happened before."""
     ops, setup = [*program.ops], program.setup
     if not setup.cleans:
-        return _told(program, chance)
+        return _record_durable(program, chance)
     at = len(ops) - chance.below(len(ops) // 2 + 1)
     aged = (
         *(RunService("reput"), RunService("flush_commit_log", 3)),
@@ -135,12 +136,12 @@ def _grown_old(program: Program, chance: Chance) -> list[Op]:
 
 TWISTS: tuple[Twist, ...] = (
     *(_set_back, _set_back),
-    *(_part_of_a_second, _told, _grown_old),
+    *(_part_of_a_second, _record_durable, _grown_old),
 )
 
 
 def _last_put(ops: list[Op]) -> list[Op]:
-    """One more message, of the time by then."""
+    """A put at the end, at the clock's time then."""
     puts: list[Op] = [op for op in ops if isinstance(op, PutMessage)]
     return puts[-1:]
 
@@ -152,5 +153,5 @@ def _begins_with_a_start(op: Event) -> bool:
 
 
 def _takes_down(op: Event) -> bool:
-    """Whether the store is down after the op, as far as one can tell."""
+    """Whether the store is probably down after the op."""
     return isinstance(op, Shutdown | Crash) or any(map(_takes_down, parts(op)))

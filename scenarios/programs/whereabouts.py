@@ -1,8 +1,8 @@
-"""Whereabouts: guesses where in the files the records of a program lie.
+"""Estimates where in the files the records of a program will lie.
 
-Every put is taken to be appended, and none to be lost: a guess, since a program is
-written before it runs. With it damage and reads hit existing data more often, and bytes
-that were never written less. Batches and entries of light queues are not counted.
+Every put counts as appended, and none as lost: an estimate, since a program is
+generated before it runs. With it, damage and reads hit existing data more often, and
+unwritten bytes less. Batches and entries of light queues are not counted.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Piece(NamedTuple):
 
 
 class Whereabouts:
-    """What a program has put so far.
+    """The puts of a program so far.
 
     Attributes:
-        counts: messages of each queue.
-        end: where the log ends.
+        counts: by queue, the number of messages.
+        end: the phy_offset where the log ends.
     """
 
     def __init__(self, setup: Setup) -> None:
@@ -59,7 +59,7 @@ class Whereabouts:
         return self.end // self._setup.log_file_size
 
     def put(self, address: Address, record_size: int, times: int) -> None:
-        """Count some more messages of one size."""
+        """Count ``times`` more messages of one size."""
         file_size = self._setup.log_file_size
         record_size += PROP_CRC_SIZE if self._setup.prop_crc else 0
         if record_size + BLANK_SIZE_MIN > file_size:
@@ -83,9 +83,9 @@ class Whereabouts:
         return left - (PROP_CRC_SIZE if self._setup.prop_crc else 0)
 
     def place_of(self, file: str, otherwise: int, chance: Chance) -> tuple[int, int]:
-        """A place that says something, of a file of the log or the index.
+        """The byte and the size of something meaningful in a log or index file.
 
-        How many bytes it has; 0: as many as one likes.
+        Size 0: any size may be chosen. ``otherwise`` is the byte in other files.
         """
         if file.startswith("commitlog["):
             return self._place_of_log(int(file[10:-1]), otherwise, chance)
@@ -96,7 +96,7 @@ class Whereabouts:
     def _place_of_log(
         self, number: int, otherwise: int, chance: Chance
     ) -> tuple[int, int]:
-        """Of a record or filler of that file: a field, a byte of one, or any byte."""
+        """In a record or BLANK of that file: a field, one byte of it, or any byte."""
         file_size = self._setup.log_file_size
         files = -(-self.end // file_size)
         base = number % files * file_size if files else 0
@@ -113,7 +113,7 @@ class Whereabouts:
         return (at, width) if byte >= width else (at + byte, 1)
 
     def _place_of_index(self, chance: Chance) -> tuple[int, int]:
-        """Of the header, of a slot, or of one of the first entries."""
+        """In the header, in a slot, or in one of the first entries."""
         part = chance.pick(INDEX_PARTS)
         rest = chance.word()
         if part == "header":

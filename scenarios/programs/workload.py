@@ -1,9 +1,10 @@
-"""Workload: a scenario and a source of chance as a program, a few microseconds an op.
+"""Generates the program of an episode from a scenario and a source of choices.
 
-Every program weighs the kinds of op again (swarm testing), so that some never pull,
-some hardly run a service, some do little else than crash. Ops that belong together
-come as a phrase, as a crash and the restart that recovers from it. Seeds and Hypothesis
-write by the same phrases; the phrases lie beside this module, by subject.
+It takes a few microseconds an op. Every program has its own weights for the kinds of
+ops (swarm testing), so that some never pull, some rarely run a service, and some do
+little else than crash. Ops that belong together come as a phrase, such as a crash and
+the restart after it. Seeds and Hypothesis use the same phrases, which are in the other
+modules of this package, by subject.
 """
 
 from __future__ import annotations
@@ -46,16 +47,16 @@ def program_for(
     """The program of one episode of a run.
 
     Args:
-        scenario: what is asked.
+        scenario: the scenario.
         run: the run's seed, >= 0.
         episode: the number of the episode in its run, >= 0.
-        can: what the subject can do beyond the core; the program needs no more.
+        can: the subject's capabilities beyond the core; the program needs no others.
 
     Returns:
-        A program that is a function of the arguments alone.
+        A program that depends on the arguments alone.
 
     Raises:
-        ValueError: the scenario asks nothing that such a subject can do.
+        ValueError: the subject can run no op of the scenario.
     """
     return program_by(scenario, SeededChance(run, episode), can)
 
@@ -63,7 +64,7 @@ def program_for(
 def program_by(
     scenario: Scenario, chance: Chance, can: frozenset[Capability] = EVERYTHING
 ) -> Program:
-    """A program of a scenario; what is open about it is left to chance."""
+    """A program of a scenario, with choices made by ``chance``."""
     space, setup = scenario.drawn(chance)
     if can != EVERYTHING:
         space = within(space, can)
@@ -78,7 +79,7 @@ def program_by(
 
 
 def first_ops(draft: Draft) -> tuple[Op, ...]:
-    """How a store of the draft is started first, where its episode has to; drawn."""
+    """The drawn ops of the first start on a found store; none for a new store."""
     if draft.setup.begins_with:
         first_start(draft)
     ops = tuple(draft.ops)
@@ -90,9 +91,9 @@ def phrase_for(space: Space, setup: Setup, kind: Kind, run: int) -> tuple[Op, ..
     """Generate one phrase, a short run of ops of one kind, as it occurs in programs.
 
     Args:
-        space: which ops, topics and sizes a scenario draws from.
-        setup: of the store.
-        kind: of the phrase, as a crash or a burst of puts.
+        space: the ranges of ops, topics and sizes.
+        setup: the store's setup.
+        kind: the kind of the phrase, such as a crash or a burst of puts.
         run: the seed.
     """
     draft = Draft(space, setup, SeededChance(run, 0))
@@ -102,7 +103,7 @@ def phrase_for(space: Space, setup: Setup, kind: Kind, run: int) -> tuple[Op, ..
 
 
 def swarm_kinds(space: Space, chance: Chance) -> tuple[Kind, ...]:
-    """The kinds of ops of one program, each as often as its weights say."""
+    """The kinds of ops of one program, each listed as often as its drawn weight."""
     weights: dict[Kind, int] = {}
     for kind in dict.fromkeys(space.kinds):
         weight = chance.pick(SWARM_WEIGHTS)
@@ -111,7 +112,7 @@ def swarm_kinds(space: Space, chance: Chance) -> tuple[Kind, ...]:
 
 
 def burst(draft: Draft) -> None:
-    """Add several puts, all alike or each drawn again."""
+    """Add several puts, all alike or each drawn anew."""
     chance, drawn = draft.chance, draft.drawn
     size = chance.pick(draft.space.burst_sizes)
     if chance.coin():
@@ -198,7 +199,7 @@ IF_LISTED: dict[str, tuple[Kind, ...]] = {
 
 
 def rules_of(space: Space) -> dict[str, tuple[Kind, ...]]:
-    """Kinds of phrases, by what a Hypothesis machine calls taking one of them."""
+    """Kinds of phrases, by the name of the Hypothesis rule that takes one of them."""
     rules = dict(ALWAYS)
     for name, kinds in IF_LISTED.items():
         listed = tuple([kind for kind in kinds if kind in space.kinds])

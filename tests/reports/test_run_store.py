@@ -157,7 +157,7 @@ def test_an_episode_that_kills_its_worker_is_one_row(
 def test_spark_that_is_gone_is_one_sentence() -> None:
     stopped = RuntimeError("Job 3 cancelled because SparkContext was shut down\n\tat x")
 
-    told = run_store._told(stopped)
+    told = run_store._as_sentence(stopped)
 
     assert isinstance(told, EnvironmentMissing)
     assert "the same command continues" in str(told)

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from crashmq.harness.mutants.operators.spans import Change, Text, is_told
+from crashmq.harness.mutants.operators.spans import Change, Text, is_for_people
 
 Operator: TypeAlias = Callable[[Text, ast.AST], Iterator[Change]]
 
@@ -56,7 +56,7 @@ def _is_effect(statement: ast.stmt) -> bool:
     """Whether a statement can be left out and its function still makes sense."""
     match statement:
         case ast.Expr(value=value):
-            return not is_told(value)
+            return not is_for_people(value)
         case ast.Assign(targets=targets):
             return all(isinstance(t, ast.Attribute | ast.Subscript) for t in targets)
         case ast.AugAssign() | ast.Delete():

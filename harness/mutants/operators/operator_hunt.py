@@ -120,9 +120,9 @@ def confirmed(mutant: Mutant, program: Program, scenario: str) -> tuple[str, str
 
     def run(with_mutant: int) -> str:
         if not with_mutant:
-            return _told(program, scenario)
+            return _outcome_of(program, scenario)
         with applied(mutant):
-            return _told(program, scenario)
+            return _outcome_of(program, scenario)
 
     clean, red = (
         row if isinstance(row, str) else HANG if row.how == "timeout" else DIED
@@ -131,7 +131,7 @@ def confirmed(mutant: Mutant, program: Program, scenario: str) -> tuple[str, str
     return clean, red
 
 
-def _told(program: Program, scenario: str) -> str:
+def _outcome_of(program: Program, scenario: str) -> str:
     result = run_program(program, scenario, keep_trace=False)
     return result.law if result.outcome is Outcome.VIOLATED else result.outcome.value
 

@@ -96,7 +96,7 @@ def _idle(tree: ast.Module) -> Iterator[ast.stmt | ast.expr]:
                 yield annotation
             case ast.Assert() | ast.JoinedStr():
                 yield node
-            case ast.Expr(value=value) if is_told(value):
+            case ast.Expr(value=value) if is_for_people(value):
                 yield node
             case ast.Raise(exc=ast.Call(args=args)):
                 yield from args
@@ -104,7 +104,7 @@ def _idle(tree: ast.Module) -> Iterator[ast.stmt | ast.expr]:
                 yield node
 
 
-def is_told(value: ast.expr) -> bool:
+def is_for_people(value: ast.expr) -> bool:
     """Whether a statement of this is only for people: a text, a probe, a check."""
     match value:
         case ast.Constant():
