@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from corpus_store import Real, real_store
+from field_directories import FIELD
 from operator_damages import Truth, misforetold, truth_of
 from operator_directories import DIRECTORIES as KNOWN
 from operator_directories import Directory, queues_of_batches_gone
@@ -17,7 +18,7 @@ from stranger_directories import STRANGERS, units_of_the_other_byte_order
 
 from crashmq.harness.fsck.fsck import NotAStore, fsck
 
-DIRECTORIES = (*KNOWN, *STRANGERS)
+DIRECTORIES = (*KNOWN, *STRANGERS, *FIELD)
 IDS = [f"{one.make.__name__}-of-{one.of}" for one in DIRECTORIES]
 NO_STORE = ("NOT A STORE", "FOREIGN LAYOUT")
 
