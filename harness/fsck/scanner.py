@@ -2,9 +2,9 @@
 
 The log is cut into splits, which are read independently, by processes or by Spark. A
 split finds its first record by itself, follows the sizes from there past its own end,
-and resumes behind damage. For each window of it one loop follows the sizes, numpy
-checks all fields at once, zlib each body; then each queue's units are compared with the
-files of that queue. Memory is that of a window and of what is kept.
+and resumes behind damage. Each window of it is walked (``numpy_walk.py``, or
+``compiled.py``); then each queue's units are compared with the files of that queue.
+Memory is that of a window and of what is kept.
 
 *Left out* are messages that are whole, have nothing odd, follow each other in number
 and time, and either all have the unit they must have, or none. Everything else is kept,
