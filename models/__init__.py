@@ -1,1 +1,1 @@
-"""The ops that a program may hold, and the laws that judge what came of them."""
+"""The ops that a program may contain, and the laws that judge their results."""

@@ -15,17 +15,17 @@ _SAME_IN_THE_RECORD = (
 
 @dataclass(slots=True, unsafe_hash=True)  # what it is compared by never changes
 class Appended:
-    """A message that lies in the log, or did.
+    """A message that was appended to the log.
 
-    ``found`` is the record that a start has found and that was judged to be it; it
-    spares judging one equal to it again, and says nothing new. ``stored_ms`` is a time
-    not after that of its storing, where anybody wants to know. Nothing else ever
-    changes: copies of a model share it.
+    Nothing ever changes in it but ``found``, so copies of a model share it. ``found``
+    is a recovered record that was judged to hold the message; a later record equal to
+    it needs no new judgement. ``stored_ms`` is a time at or before the record's store
+    timestamp; 0 where no law needs it.
 
     Attributes:
         light_offsets: its queue offsets in the light queues that list it as well,
             joined by commas, as its record has them.
-        listed_as: in a light queue, the message as its own topic lists it.
+        listed_as: for a light queue's entry, the message as its own topic lists it.
     """
 
     message: MessageToPut
@@ -39,7 +39,7 @@ class Appended:
 
     @property
     def end(self) -> int:
-        """First byte after its record."""
+        """The phy_offset of the first byte after its record."""
         return self.phy_offset + self.size
 
     def in_light_queue(self, queue_offset: int) -> Appended:

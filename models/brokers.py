@@ -1,7 +1,7 @@
-"""Brokers: the names under which consumers know the queues of one store.
+"""Brokers: the broker names under which consumers know the queues of one store.
 
-A store stands for one broker, or for several, each with some of the queues of every
-topic. Two of these say in which machine room they are, the third one does not.
+One store plays one broker or several, each with some of the queues of every topic. The
+names of two of them contain a machine room; the third one's does not.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ RETRY_PREFIX: Final = "%RETRY%"
 
 
 def broker_of(topic: str, queue_id: int, setup: Setup) -> str:
-    """The name of the broker that a queue is of; the first one has retry topics."""
+    """The name of the broker that has a queue; retry topics are on the first one."""
     if setup.brokers == 1:
         return ONE[0]
     if topic.startswith(RETRY_PREFIX):
@@ -27,12 +27,12 @@ def broker_of(topic: str, queue_id: int, setup: Setup) -> str:
 
 
 def has_room(broker: str) -> bool:
-    """Whether a broker's name says in which machine room it is."""
+    """Whether a broker's name contains a machine room."""
     return "@" in broker
 
 
 def room_of_broker(broker: str) -> str:
-    """The machine room of a broker; ``NO_ROOM`` if its name says none."""
+    """The machine room in a broker's name; ``NO_ROOM`` if there is none."""
     room, at, _ = broker.partition("@")
     return room if at else NO_ROOM
 

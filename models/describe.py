@@ -200,7 +200,7 @@ def _describe_consumer(op: ConsumerOp) -> str:
 
 
 def _asked(op: StartConsumer | Resubscribe) -> str:
-    """What is subscribed."""
+    """The subscription in a few words."""
     if (op.expression, op.expression_type) == ("*", "TAG"):
         return op.topics
     return f"{op.topics} by {op.expression_type} {op.expression}"

@@ -1,9 +1,9 @@
-"""What a group asks for, told apart from the engine: does a message match?
+"""Whether a message matches a subscription, evaluated independently of the engine.
 
-Expressions are read by their grammar and valued by three-valued logic, where a
-property that is not what it is compared with lets the whole expression fail. What
-RocketMQ takes although it is no expression to the end, such as ``a = 1 junk``, is not
-for this module to say, and no program draws it.
+Expressions are parsed by their grammar and evaluated in three-valued logic; a property
+of a kind that cannot be compared makes the whole expression fail. Some texts that are
+no complete expression are accepted by RocketMQ, such as ``a = 1 junk``; this module
+does not evaluate them, and no program contains them.
 
 Source: section 7.5 of the consumer reference this project was built from.
 """
@@ -53,16 +53,16 @@ _SAID: Final[Mapping[object, Outcome]] = {True: "yes", False: "no", None: "unkno
 
 
 class UnknownShape(ValueError):
-    """It is no expression, or this is not for me to say."""
+    """The text is no expression, or one that this module does not evaluate."""
 
 
 class _Fails(ValueError):
-    """A property is not what it is compared with."""
+    """A property has a value of another kind than it is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What was read: ``literal`` and ``name`` are set of a literal and a property."""
+    """A parsed part; ``literal`` or ``name`` is set for a literal or a property."""
 
     ask: Asked
     is_condition: bool = False
@@ -91,7 +91,7 @@ def matches(
 
 
 def is_readable(expression: str) -> bool:
-    """Whether it is an expression."""
+    """Whether this module can parse an expression."""
     try:
         _read(expression)
     except UnknownShape:
@@ -131,7 +131,7 @@ def _tokens(expression: str) -> list[tuple[str, str]]:
 
 
 class _Reader:
-    """Reads tokens from the left; what binds least comes first."""
+    """A recursive-descent parser; the operator of the lowest precedence comes first."""
 
     def __init__(self, tokens: list[tuple[str, str]]) -> None:
         self.tokens = tokens
@@ -269,7 +269,7 @@ def _literal(kind: str, text: str) -> Value:
 
 
 def _condition(found: _Part) -> _Part:
-    """What stands where a condition must: a property is a text, and never true."""
+    """A part used as a condition: a property there is a string, and never true."""
     if found.is_condition:
         return found
     if not found.name:
@@ -282,7 +282,7 @@ def _condition(found: _Part) -> _Part:
 
 
 def _joined(left: _Part, right: _Part, *, decisive: bool) -> _Part:
-    """AND or OR: the left one first, and the right one only if that decides nothing."""
+    """AND or OR; the right side is evaluated only if the left one does not decide."""
 
     def ask(properties: Properties) -> Value:
         first = left.ask(properties)
@@ -364,7 +364,7 @@ def _search(of: _Part, how: str, text: str, is_not: bool) -> _Part:
 
 
 def _order(left: Value, right: Value) -> int:
-    """-1, 0 or 1; values of different kinds, with no text among them, have none: -1."""
+    """-1, 0 or 1; for values of different kinds, neither a string, -1."""
     assert left is not None
     assert right is not None
     kinds = {left[0], right[0]}
@@ -389,14 +389,14 @@ def _order(left: Value, right: Value) -> int:
 
 
 def _place(number: float) -> tuple[bool, float, float]:
-    """Where a double lies in Java's order."""
+    """A sort key that orders doubles as Java does."""
     if math.isnan(number):
         return True, 0.0, 0.0
     return False, number, math.copysign(1.0, number)
 
 
 def _as_kind(kind: str, text: object) -> tuple[str, int | float]:
-    """What a text says, read as the kind that it is compared with."""
+    """A string converted to the kind of value that it is compared with."""
     said = f"{text}"
     if kind == "double":
         found = _JAVA_DOUBLE.fullmatch(said.strip(" ").removesuffix("d"))

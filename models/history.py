@@ -1,12 +1,11 @@
-"""The history of a run: what happened to a store, event by event, in that order.
+"""The history of a run: the events of a store, in order.
 
 Whoever runs ops appends events, each with the time of the store's clock and the number
-of the activity that it belongs to; nobody changes or removes one. The judge, the
-timeline, the rows of a soak and a program's digest all read these events. A ``Step``
-is the history of one op read as a whole: what was put, read, stopped and started, and
-in which life of the store.
+of its activity; none is changed or removed. The judge, the timeline, the rows of a soak
+and a program's digest all read these events. A ``Step`` is the history of one op as a
+whole: what was put, read, stopped and started, and in which run of the store.
 
-A subject of another language can tell the same events of itself.
+A subject in another language can report the same events.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ MAIN = 0
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class OpBegan:
-    """An op begins; ``world`` is the clock and the disk's room in front of it."""
+    """An op begins; ``world`` is the clock and the room on the disk before it."""
 
     op: Event
     world: World
@@ -79,9 +78,9 @@ class OpBegan:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class OthersMayAct:
-    """Something else may happen while the op runs.
+    """Other ops or services may run while the op runs.
 
-    ``together``: that is ops which begin at the same time.
+    ``together``: they are ops that begin at the same time.
     """
 
     together: bool
@@ -92,7 +91,8 @@ class OthersMayAct:
 class PutAsked:
     """A message, or the messages of one batch, were passed to the store.
 
-    A delayed message as it is to be stored; a delivered one by the broker itself.
+    A delayed message has the topic and queue it is stored in first; ``is_delivered``
+    marks a message put by the broker itself.
     """
 
     messages: tuple[MessageToPut, ...]
@@ -101,13 +101,14 @@ class PutAsked:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class PutAnswered:
-    """The store answers a put.
+    """The store has answered a put.
 
     Attributes:
-        asked: number of the event that asked.
-        answers: one a message.
+        asked: the number of the ``PutAsked`` event.
+        answers: one for each message.
         of_batch: the answer to a batch as a whole; None for a single message.
-        waited_ms: how long it took by the store's clock, whoever moved that.
+        waited_ms: from the call to the answer by the store's clock, in ms, including
+            time by which others moved the clock.
     """
 
     asked: int
@@ -123,7 +124,7 @@ Answer: TypeAlias = Pulled | Looked | Searched | Queried | FilteredPull | NotFil
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class ReadAsked:
-    """A caller begins a read while others may act; ``stands`` is where the log is."""
+    """A caller begins a read others may overlap; ``stands``: the log's positions."""
 
     read: Read
     stands: Positions
@@ -132,11 +133,11 @@ class ReadAsked:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class ReadAnswered:
-    """The store answers a pull, a look, a search or a query.
+    """The store has answered a pull, a lookup, a search or a query.
 
     Attributes:
-        asked: number of the event that asked; -1 where nothing else may act.
-        stands: where the log is then; all -1 where nothing else may act.
+        asked: the number of the ``ReadAsked`` event; -1 if nothing else could act.
+        stands: the log's positions at the answer; all -1 if nothing else could act.
     """
 
     read: Read
@@ -148,7 +149,7 @@ class ReadAnswered:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class DeletionAsked:
-    """A topic, or one queue of it, is to be deleted."""
+    """The deletion of a topic, or of one queue of it, begins."""
 
     op: DeleteTopic
 
@@ -156,7 +157,7 @@ class DeletionAsked:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class DeletionEnded:
-    """A deletion came to its end; ``asked`` is the number of the event that asked."""
+    """A deletion has ended; ``asked`` is the number of its ``DeletionAsked`` event."""
 
     asked: int
     seen: Observation
@@ -165,7 +166,7 @@ class DeletionEnded:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class ProgressAsked:
-    """A consumer, or who resets one, asks the broker for something."""
+    """The broker gets a request about offsets or groups."""
 
     op: ProgressOp
 
@@ -173,7 +174,7 @@ class ProgressAsked:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class ProgressAnswered:
-    """It got an answer; ``asked`` is the number of the event that asked."""
+    """The answer to such a request; ``asked`` is the number of ``ProgressAsked``."""
 
     asked: int
     seen: Observation
@@ -182,11 +183,11 @@ class ProgressAnswered:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class BrokerPullAsked:
-    """A pull comes to the broker.
+    """A pull arrives at the broker.
 
     Attributes:
-        number: of the pull, in the whole run.
-        told: the offset that it tells of its group; -1: none.
+        number: the pull's number in the whole run.
+        told: the group's offset that it carries; -1: none.
     """
 
     number: int
@@ -197,7 +198,7 @@ class BrokerPullAsked:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class BrokerPullHeld:
-    """The broker holds a pull; ``kept`` is the offset of its group then, -1: none."""
+    """The broker holds a pull; ``kept`` is the group's offset then, -1: none."""
 
     number: int
     op: PullThroughBroker
@@ -207,9 +208,9 @@ class BrokerPullHeld:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class BrokerPullAnswered:
-    """A broker answered a pull, perhaps one of an earlier op.
+    """A broker has answered a pull, perhaps one that an earlier op sent.
 
-    ``kept`` is the offset of its group then, -1: none.
+    ``kept`` is the group's offset then, -1: none.
     """
 
     number: int
@@ -220,8 +221,8 @@ class BrokerPullAnswered:
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
-class ReplicasTold:
-    """Replicas have the log up to ``phy_offset``."""
+class ReplicasConfirmed:
+    """Replicas have confirmed the log up to ``phy_offset``."""
 
     phy_offset: int
 
@@ -229,13 +230,13 @@ class ReplicasTold:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class OffsetsLoaded:
-    """A start came up with these offsets of all groups."""
+    """A start has loaded these consumer offsets of all groups."""
 
     offsets: tuple[tuple[tuple[str, str, int], int], ...]
 
 
 class OneQueue(NamedTuple):
-    """A queue as a consumer of a group knows it."""
+    """A queue together with the client and the group that consume it."""
 
     client: str
     group: str
@@ -263,7 +264,7 @@ class ConsumerEnded:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Resubscribed:
-    """A consumer begins to subscribe what ``op`` says, or ``is_done`` with that."""
+    """A consumer begins to change its subscription, or has ended it (``is_done``)."""
 
     op: Resubscribe
     is_done: bool
@@ -272,7 +273,7 @@ class Resubscribed:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class QueuesHeld:
-    """After an op of its own, a consumer works on these queues, sorted."""
+    """The queues assigned to a consumer after an op of its own, sorted."""
 
     client: str
     queues: tuple[tuple[str, int], ...]
@@ -281,9 +282,9 @@ class QueuesHeld:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class OffsetRead:
-    """A consumer that is given a queue has read the group's offset; -1: none.
+    """A consumer with a new queue has read the group's offset; -1: none.
 
-    ``kept`` is what the broker keeps of the group from then on; -2: nobody knows.
+    ``kept`` is the offset that the broker has from then on; -2: unknown.
     """
 
     queue: OneQueue
@@ -294,9 +295,9 @@ class OffsetRead:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class OffsetSent:
-    """A consumer has told its group's offset; then ``kept`` is what is known of it.
+    """A consumer has committed an offset; ``kept`` is what the broker has afterwards.
 
-    ``kept`` is -2 where it did not come to be known.
+    ``kept`` is -2 if that is unknown.
     """
 
     queue: OneQueue
@@ -320,9 +321,10 @@ class PullSent:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class PullReceived:
-    """A pull is answered, at once or later; ``queue_offset`` is what it asked for.
+    """A consumer got the answer to a pull; ``queue_offset`` is the pull's.
 
-    ``kept`` is the group's offset after it, if the pull told one, else -2.
+    ``kept`` is the broker's offset of the group after it if the pull carried a commit,
+    else -2.
     """
 
     queue: OneQueue
@@ -336,9 +338,9 @@ class PullReceived:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Consumed:
-    """A consumer was given a message, and said how that went.
+    """A listener was given a message and returned ``status``.
 
-    ``tries``: so often was it tried before, as its listener was told.
+    ``tries`` is the number of earlier attempts, as the listener was told.
     """
 
     queue: OneQueue
@@ -351,7 +353,7 @@ class Consumed:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class SentBack:
-    """A consumer gave back a message that it could not consume; the broker has it."""
+    """A consumer sent back a message it could not consume, and the broker stored it."""
 
     queue: OneQueue
     record: bytes
@@ -360,7 +362,7 @@ class SentBack:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class LocksAnswered:
-    """A consumer has asked for the locks of queues: those that it got, and did not."""
+    """The broker answered a consumer's lock request: queues granted and refused."""
 
     client: str
     group: str
@@ -371,7 +373,7 @@ class LocksAnswered:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class LocksReturned:
-    """A consumer gives the locks of queues back."""
+    """A consumer unlocks queues."""
 
     client: str
     group: str
@@ -381,7 +383,7 @@ class LocksReturned:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class HeartbeatTaken:
-    """A client has told the broker that it lives, as a member of a group."""
+    """The broker received a heartbeat of a client, as a member of a group."""
 
     client: str
     group: str
@@ -390,7 +392,7 @@ class HeartbeatTaken:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class MembersAnswered:
-    """A client has asked who the members of its group are."""
+    """The broker listed the members of a group to one of its clients."""
 
     client: str
     group: str
@@ -400,7 +402,7 @@ class MembersAnswered:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class SubscriptionAsked:
-    """A client tells the broker what its group subscribes."""
+    """A client sends the broker its group's subscription."""
 
     op: FilterOp
 
@@ -408,7 +410,7 @@ class SubscriptionAsked:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class SubscriptionAnswered:
-    """It got an answer; ``asked`` is the number of the event that asked."""
+    """The answer to it; ``asked`` is the number of the ``SubscriptionAsked`` event."""
 
     asked: int
     seen: Observation
@@ -417,7 +419,7 @@ class SubscriptionAnswered:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class FiltersLoaded:
-    """A start came up with these filters: group and topic, expression and version."""
+    """A start has loaded these filters: by group and topic, expression and version."""
 
     filters: tuple[tuple[tuple[str, str], tuple[str, int]], ...]
 
@@ -425,7 +427,7 @@ class FiltersLoaded:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class DelaysLoaded:
-    """A start came up with these offsets: of each level the next one to deliver."""
+    """A start has loaded these offsets: by delay level, the next message to deliver."""
 
     offsets: tuple[tuple[int, int], ...]
 
@@ -438,12 +440,12 @@ class StopBegan:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class StopEnded:
-    """A stop came to its end.
+    """A stop has ended.
 
     Attributes:
-        seen: ``Stopped``, ``EndAwaited``, or what else came of it.
-        took_ms: by the store's clock.
-        late_actions: of the disk, when the stop had let go of the directory.
+        seen: ``Stopped``, ``EndAwaited``, or another observation if it failed.
+        took_ms: its duration by the store's clock.
+        late_actions: how many disk actions came after it had unlocked the directory.
     """
 
     seen: Observation
@@ -454,7 +456,7 @@ class StopEnded:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class StartBegan:
-    """A start begins on the files ``found``; ``unreadable`` parts cannot be read."""
+    """A start begins on the files ``found``; reads fail at ``unreadable`` places."""
 
     found: Mapping[str, bytes]
     unreadable: tuple[Damaged, ...]
@@ -463,12 +465,12 @@ class StartBegan:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class StartEnded:
-    """A start came to an end.
+    """A start has ended.
 
     Attributes:
         seen: ``Started``, ``Refused`` or ``Failed``.
-        log_end: where the log ended then; -1 unless the store is up.
-        still_held: what a start that did not succeed holds of its directory.
+        log_end: the log's end then; -1 unless the store is up.
+        still_held: the files of its directory that a failed start still holds.
     """
 
     seen: Observation
@@ -479,9 +481,9 @@ class StartEnded:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class RoundsEnded:
-    """Rounds of a service came to their end.
+    """All rounds of an op of a service have ended.
 
-    ``first_mtime_ms`` is what the log's first file says of its age after a cleaner's.
+    ``first_mtime_ms`` is the mtime of the log's first file after rounds of a cleaner.
     """
 
     service: ServiceName
@@ -492,19 +494,19 @@ class RoundsEnded:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class RoundDone:
-    """One round of a service came to its end.
+    """One round of a service has ended.
 
     Attributes:
-        service: whose.
-        work: what it says that it has done.
-        began: the number of the next event when it began.
-        began_ms: by the store's clock.
-        before: what the store reported when it began.
-        after: what it reports now.
-        actions: of the disk meanwhile, whoever made them.
-        by_host: the host ran it, since every activity waited.
-        unsynced: of a flush of queues, what a power loss could change when it began:
-            paths, each with the first such byte. None: it was not looked at.
+        service: the service.
+        work: the work that it reports.
+        began: the number of the next event at its begin.
+        began_ms: its begin by the store's clock.
+        before: the store's positions at its begin.
+        after: the store's positions at its end.
+        actions: how many disk actions there were meanwhile, by anybody.
+        by_host: the host ran it since every activity waited.
+        unsynced: for a flush of queues, what a power loss could have changed at its
+            begin: by path, the first such byte; None: not observed.
     """
 
     service: str
@@ -525,13 +527,13 @@ class TakenAway:
 
     Attributes:
         verb: ``remove`` or ``rename``.
-        path: of the file.
-        content: what readers see in it.
-        is_synced: the medium holds all of it, if not its name.
+        path: the file's path.
+        content: its content as readers see it.
+        is_synced: the medium has all of its content; its directory entry may lack.
         unsynced: what a power loss could change now, as ``Subject.unsynced_from``.
-        checkpoint: the checkpoint as the medium holds it.
-        deleted: the file of deleted topics, the same.
-        log: the paths of the log's files that the medium holds.
+        checkpoint: the checkpoint as it is on the medium.
+        deleted: the file of deleted topics as it is on the medium.
+        log: the paths of the log files that are on the medium.
     """
 
     verb: str
@@ -547,7 +549,7 @@ class TakenAway:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class FaultSet:
-    """From now on calls to the disk meet a fault."""
+    """From now on calls to the disk may fail by a fault."""
 
     fault: DiskFault
 
@@ -555,7 +557,7 @@ class FaultSet:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class FaultMet:
-    """A call on a path met a fault: it failed, or its page did not reach the medium."""
+    """A fault hit a call on a path: it failed, or its page was not made durable."""
 
     call: FaultCall
     path: str
@@ -564,7 +566,7 @@ class FaultMet:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class FaultsEnded:
-    """The disk works again; it does not hold what it was given in ``spoilt``."""
+    """The disk works again; on the medium the ranges ``spoilt`` are not as synced."""
 
     spoilt: tuple[Damaged, ...]
 
@@ -572,9 +574,9 @@ class FaultsEnded:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class TimePassed:
-    """The clock went on by ``ms`` while an activity stood still.
+    """The clock went on by ``ms`` while an activity was suspended.
 
-    ``in_round``: that was a round which the host ran, so nobody else stood still.
+    ``in_round``: the host ran a service's round meanwhile, so no other activity waited.
     """
 
     ms: int
@@ -616,14 +618,14 @@ class LifeEnded:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class OpEnded:
-    """An op came to its end, or to the store's.
+    """An op has ended, or the store has ended during it.
 
     Attributes:
-        seen: what was seen of the op as a whole.
+        seen: the observation of the op as a whole.
         disk_actions: how many it made.
-        world: the clock and the disk's room after it.
+        world: the clock and the room on the disk after it.
         is_unreadable: some sector of a file cannot be read.
-        turns: what the schedule did to ops that ran together, as preemptions.
+        turns: the switches between ops that ran together, as preemptions.
     """
 
     seen: Observation
@@ -647,7 +649,7 @@ Happening: TypeAlias = (
     | BrokerPullAsked
     | BrokerPullHeld
     | BrokerPullAnswered
-    | ReplicasTold
+    | ReplicasConfirmed
     | OffsetsLoaded
     | ConsumerBegan
     | ConsumerEnded
@@ -695,7 +697,7 @@ class Entry(NamedTuple):
 
 
 class History:
-    """The events of one op so far; it is only ever appended to."""
+    """The events of one op so far; events are only appended."""
 
     __slots__ = ("entries",)
 
@@ -703,7 +705,7 @@ class History:
         self.entries: list[Entry] = []
 
     def append(self, at_ms: int, activity: int, event: Happening) -> int:
-        """Note an event; returns its number."""
+        """Append an event; returns its number."""
         # Made as the tuple that it is: by its name it takes twice as long, and nothing
         # is made more often.
         self.entries.append(tuple.__new__(Entry, (at_ms, activity, event)))
@@ -711,9 +713,9 @@ class History:
 
 
 class ReadSpan(NamedTuple):
-    """A read beside others: from the event that asked to the one that answered.
+    """A read that others may have overlapped, with the numbers of its two events.
 
-    ``before`` and ``after`` are where the log was then.
+    ``before`` and ``after`` are the log's positions at its begin and end.
     """
 
     read: Read
@@ -729,15 +731,15 @@ Deletion: TypeAlias = tuple[DeleteTopic, Observation | None]
 
 
 class Life:
-    """What a step did to one life of the store.
+    """What a step did in one run of the store.
 
     Attributes:
         puts: each message with its answer; None if there was none.
-        spans: of each put, the numbers of the events that asked and answered; the
+        spans: for each put, the numbers of the events that asked and answered; the
             second is -1 if it got no answer.
-        deletions: each with what came of it; None if it raised, or the life ended.
-        stops: each stop that came to its end here.
-        reads: those that others may have acted beside, in the order of the answers.
+        deletions: each with its observation; None if it raised or the run ended.
+        stops: the observation of each stop that ended here.
+        reads: those that others may have overlapped, in the order of the answers.
     """
 
     __slots__ = ("deletions", "puts", "reads", "spans", "stops")
@@ -764,34 +766,34 @@ _UNENDED = Failed("start", "it did not come to an end")
 
 
 class Step:
-    """The history of one op, read as a whole.
+    """The history of one op, as a whole.
 
     Attributes:
-        op: what was done.
-        acts: the op, and all ops and events that it is made of.
-        services: those of which rounds are among them.
-        clock_moves_ms: by how much they move the clock.
-        seen: what was seen of it.
-        ended: the life that the op began in; or, without a start, the only one.
-        begun: the life that the newest successful start began, and that goes on; None
-            if there is none.
+        op: the op.
+        acts: the op, and all ops and events that it contains.
+        services: the services of which it ran rounds.
+        clock_moves_ms: by how many ms each op in it moved the clock.
+        seen: the observation of the op.
+        ended: the run in which the op began; or, without a start, the only one.
+        begun: the run that the newest successful start began, and that goes on; None if
+            there is none.
         batches: the messages of each answered batch, with its answer.
         reads: every answered read, in the order of the answers.
         starts: every start, oldest first.
-        log_end: where the log ended when the newest start was done; -1 without one.
-        still_held: what the newest start that did not succeed holds.
-        rounds: ops of services that came to their end, oldest first.
-        turned: single rounds that came to their end, each with its event's number.
-        raised: what calls to the store raised.
+        log_end: the log's end after the newest start; -1 without one.
+        still_held: the files that the newest failed start still holds.
+        rounds: the ops of services that ended, oldest first.
+        turned: the single rounds that ended, each with its event's number.
+        raised: the errors that calls to the store raised.
         faults: the faults that were set.
-        met: the calls that met one.
-        spoilt: what the medium does not hold as it was told to, though no call failed.
-        crash: what ended the store's life, if anything did.
-        is_alone: nothing else happened while the op ran.
+        met: the calls that a fault hit.
+        spoilt: ranges that differ on the medium from the writes, though no call failed.
+        crash: the crash that ended the store's run; None if none did.
+        is_alone: nothing else ran during the op.
         is_together: several ops began at the same time.
-        is_stopping: a stop began, whether it came to its end or not.
-        stalled_ms: how long activities stood still.
-        longest_wait_ms: of a put that was answered without the sync it waited for.
+        is_stopping: a stop began, whether it ended or not.
+        stalled_ms: for how many ms activities were suspended.
+        longest_wait_ms: the longest wait of a put that was answered without its sync.
     """
 
     __slots__ = (
@@ -873,7 +875,7 @@ class Step:
 
     @classmethod
     def that_saw(cls, seen: Observation) -> Step:
-        """A step in which nothing happened, whatever is said to have been seen."""
+        """A step without events, with a given observation."""
         ended = OpEnded(seen, 0, _NO_WORLD, is_unreadable=False)
         return cls(AdvanceClock(0), (Entry(0, MAIN, ended),))
 
@@ -881,9 +883,9 @@ class Step:
     def cut_short(
         cls, op: Event, entries: Sequence[Entry], seen: Observation, crash: Crash
     ) -> Step:
-        """A step whose op had come so far when a crash ended the store's life.
+        """The step of an op during which a crash ended the store's run.
 
-        The clock and the disk's room are those of before the op.
+        The clock and the room on the disk are those before the op.
         """
         world = _NO_WORLD
         if entries and isinstance(entries[0].event, OpBegan):
@@ -896,7 +898,7 @@ class Step:
         return cls(op, (*entries, *[Entry(0, MAIN, event) for event in ended]))
 
     def with_found(self, files: Mapping[str, bytes]) -> Step:
-        """The same step, but for the files that its one start found."""
+        """The same step, with other files found by its only start."""
         return Step(
             self.op,
             [
@@ -909,7 +911,7 @@ class Step:
 
     @property
     def beside_what_was_found(self) -> tuple[object, ...]:
-        """All that happened, but for the files that a start found; hashable."""
+        """All events without the files that a start found, as a hashable key."""
         return tuple(
             [
                 (entry.at_ms, entry.activity, entry.event.unreadable)
@@ -921,35 +923,35 @@ class Step:
 
     @property
     def kinds(self) -> set[type[Happening]]:
-        """The kinds of its events; so a walk sees whether any is of its concern."""
+        """The classes of its events, so that a walk can skip steps without its own."""
         return {type(event) for _, _, event in self.entries}
 
     @property
     def pulls_answered(self) -> list[BrokerPullAnswered]:
-        """The answers of the broker that came in the step, whichever op had asked."""
+        """The broker's answers to pulls in the step, whichever op sent the pull."""
         events = [entry.event for entry in self.entries]
         return [event for event in events if isinstance(event, BrokerPullAnswered)]
 
     @property
     def pulls_woken(self) -> list[BrokerPullAnswered]:
-        """Those of them to pulls that earlier ops had asked."""
+        """Those of ``pulls_answered`` that answer pulls of earlier ops."""
         events = [entry.event for entry in self.entries]
         asked = {one.number for one in events if isinstance(one, BrokerPullAsked)}
         return [one for one in self.pulls_answered if one.number not in asked]
 
     @property
     def lives(self) -> tuple[Life, ...]:
-        """The lives of the store in this step, oldest first."""
+        """The runs of the store in this step, oldest first."""
         return (self.ended,) if self.begun is None else (self.ended, self.begun)
 
     @property
     def has_put(self) -> bool:
-        """Whether anything was put, in whichever life."""
+        """Whether anything was put in any run."""
         return bool(self.ended.puts or (self.begun is not None and self.begun.puts))
 
     @property
     def puts(self) -> list[PutOf]:
-        """All puts of the step, whichever life they belong to."""
+        """All puts of the step, of all runs."""
         return [put for life in self.lives for put in life.puts]
 
     @property
@@ -966,19 +968,19 @@ class Step:
 
     @property
     def ends_awaited(self) -> list[EndAwaited]:
-        """What callers were told that waited for another's stop."""
+        """The answers to callers that waited for another caller's stop."""
         ends = [one.event for one in self.entries if isinstance(one.event, StopEnded)]
         return [end.seen for end in ends if isinstance(end.seen, EndAwaited)]
 
     @property
     def sets_back(self) -> bool:
-        """Whether the wall clock may have been set back meanwhile."""
+        """Whether the wall clock may have been set back in the step."""
         moves = self.clock_moves_ms
         return bool(moves) and min(moves) < 0
 
     @property
     def is_quiet(self) -> bool:
-        """Whether the op only read, or let time pass."""
+        """Whether the op only read or let time pass."""
         only_read = len(self.entries) == len(self.reads) + len((OpBegan, OpEnded))
         return only_read and self.is_alone and not self.disk_actions
 
@@ -986,7 +988,7 @@ class Step:
     def failed_parts(self) -> frozenset[str]:
         """The parts of the store on which calls failed; "" for an unknown part.
 
-        A part is what lies below one name in the store's directory.
+        A part is a file or folder directly in the store's directory, with all below it.
         """
         if not self.met:
             return _NO_PART
@@ -1029,7 +1031,7 @@ class Step:
             self.longest_wait_ms = max(self.longest_wait_ms, event.waited_ms)
 
     def _life_of(self, asked: int) -> Life:
-        """The life in which a put was asked; a start may have ended since."""
+        """The run in which a put was asked; a start may have ended since."""
         if self.begun is not None and any(s[0] == asked for s in self.begun.spans):
             return self.begun
         return self.ended
@@ -1089,7 +1091,7 @@ class Step:
 
 
 def _adds(name: str, part: str = "") -> Callable[[Step, int, Any], None]:
-    """Add an event, or a part of it, to a list of the step."""
+    """A handler that adds an event, or a part of it, to a list of the step."""
 
     def add(step: Step, number: int, event: Any) -> None:
         del number
@@ -1161,7 +1163,7 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None] | None] = {
     BrokerPullAsked: None,
     BrokerPullHeld: None,
     BrokerPullAnswered: None,
-    ReplicasTold: None,
+    ReplicasConfirmed: None,
     OffsetsLoaded: None,
     ConsumerBegan: None,
     ConsumerEnded: None,

@@ -1,8 +1,8 @@
-"""The numbers that laws go by, each with where RocketMQ 5.3.0 says it.
+"""The numbers used by laws, each with its place in RocketMQ 5.3.0.
 
-They are written down from RocketMQ, and once: no law takes a number from a store that
-it judges. A program's ``Setup`` may ask for others, which is said there. Where our
-store differs on purpose, ``docs/sharp-edges.md`` says so.
+They are taken from RocketMQ and written down here once: no law takes a number from the
+store that it judges. Where a program's ``Setup`` can set another value, it says so.
+Where our store differs on purpose, ``docs/sharp-edges.md`` says so.
 """
 
 from __future__ import annotations

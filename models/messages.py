@@ -1,8 +1,8 @@
-"""The message that a put stands for: derived from its step, never random.
+"""The message of a put, derived from its step without randomness.
 
-A body repeats the life, the step and the place in the step, so that no record ever
-equals a leftover of an earlier one, a torn body shows, and a hex dump can be read.
-Times and hosts, which no CRC covers by default, repeat them too.
+A body repeats the run, the step and the place in the step. So no record equals a
+leftover of an earlier one, a torn body is visible, and a hex dump is readable. Times
+and hosts repeat them too, since no CRC covers these by default.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _STORE_V6 = bytes(15) + b"\x01" + (10912).to_bytes(4, "big")
 
 @dataclass(frozen=True, slots=True)
 class BatchPlace:
-    """The position of a message in its batch; sizes in bytes of records.
+    """The position of a message in its batch; sizes are in bytes of records.
 
     Attributes:
         number: how many messages of the batch come before.
-        before: the size of those.
-        total: the size of all.
+        before: the total size of those.
+        total: the total size of the batch.
     """
 
     number: int
@@ -60,19 +60,20 @@ class BatchPlace:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class MessageToPut:
-    """A message as a producer hands it over.
+    """A message as a producer puts it.
 
-    ``born_host`` and ``store_host`` are the address and a port of four bytes, as a
-    record has them. ``batch`` is None unless it is put together with others.
-    ``properties_size`` is that of the properties as they are handed over, in bytes;
-    ``user_properties`` are some of them, as ``a=1;b=x``.
-    ``properties_size`` is that of the properties as they are handed over, in bytes.
-
-    One that ``says_wait_twice`` is of a batch that does not wait: its own WAIT=true
-    stays in front of the batch's, byte for byte.
-
-    A delayed message has its ``real_topic`` and ``real_queue_id``, as it waits in its
-    level's queue, and once it ``is_delivered``.
+    Attributes:
+        born_host: a host as in a record: its address, and a port of four bytes;
+            likewise ``store_host``.
+        batch: its place in a batch; None if it is put alone.
+        user_properties: properties beside RocketMQ's own, as ``a=1;b=x``.
+        real_topic: for a delayed message in its level's queue, the topic to deliver it
+            to; likewise ``real_queue_id``.
+        is_delivered: its delay is over, and the broker puts it into its real topic.
+        says_wait_twice: its batch has WAIT=false and it has WAIT=true, so that the
+            properties have both, its own first.
+        properties: by RocketMQ's names, computed from the other fields.
+        properties_size: bytes of the properties as the producer sends them.
     """
 
     topic: str
@@ -101,7 +102,7 @@ class MessageToPut:
     properties_size: int = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Name the properties as RocketMQ names them."""
+        """Compute the properties under RocketMQ's names."""
         properties = {"UNIQ_KEY": self.unique_key}
         if self.tags:
             properties["TAGS"] = self.tags
@@ -131,18 +132,18 @@ class MessageToPut:
 
     @property
     def destination(self) -> tuple[str, int]:
-        """The topic and queue_id of its readers, even if it waits for a delay first."""
+        """The topic and queue_id where consumers find it, after any delay."""
         if self.topic == SCHEDULE_TOPIC:
             return self.real_topic, self.real_queue_id
         return self.topic, self.queue_id
 
     @property
     def waits_for_sync(self) -> bool:
-        """Whether it is answered once it is synced; a delivered one never is so."""
+        """Whether a put of it is answered after the sync; never for a delivered one."""
         return self.wait_store_ok and not self.is_delivered
 
     def scheduled(self) -> MessageToPut:
-        """As a broker stores it that delivers delayed messages when they are due.
+        """The message as a broker that delivers delayed messages stores it first.
 
         Source: HookUtils#handleScheduleMessage.
         """
@@ -160,7 +161,7 @@ class MessageToPut:
         )
 
     def delivered(self) -> MessageToPut:
-        """As a broker puts it once it is due. Source: #messageTimeUp."""
+        """The message as a broker puts it after its delay. Source: #messageTimeUp."""
         assert self.real_topic, self
         return replace(
             self,
@@ -172,7 +173,7 @@ class MessageToPut:
 
     @property
     def light_queues(self) -> tuple[str, ...]:
-        """The light queues (LMQ) that it asks for, if the store has them on."""
+        """The light queues (LMQ) that it names, if the store has them on."""
         if not (self.multi_dispatch and self.has_place):
             return ()
         if self.topic.startswith(_NEVER_LIGHT):
@@ -181,7 +182,7 @@ class MessageToPut:
 
     @property
     def asks_for_no_light_queue(self) -> bool:
-        """Whether its list of light queues is illegal: another name, or one twice."""
+        """Whether its list of light queues is invalid: a bad name, or one twice."""
         names = (self.topic, *self.light_queues)
         return len({*names}) < len(names) or not all(map(is_light_queue, names[1:]))
 
@@ -274,10 +275,10 @@ def batch_for(
 
 
 def bit_map_at(phy_offset: int, record_size: int) -> bytes:
-    """The bit map that a filter returns for the record at ``phy_offset``.
+    """The bit map that the filter computes for the record at ``phy_offset``.
 
-    Mostly 0 to 10 bytes, different for neighbouring records, and now and then empty,
-    too large for a small consumequeue_ext file, or too large for any.
+    Mostly 0 to 10 bytes, different for neighbouring records; now and then empty, too
+    large for a small consumequeue_ext file, or too large for any.
     """
     size = record_size % 13
     size = {11: 700, 12: 1 << 15}.get(size, size)
@@ -299,7 +300,7 @@ def _born_timestamp(life: int, step: int, place: int) -> int:
 
 
 def _born_host(life: int, step: int, *, v6: bool) -> bytes:
-    """A host whose last bytes are life and step, and whose port is the step again."""
+    """A host whose last address bytes are run and step, and whose port is the step."""
     ip = bytes((10, life & 0xFF, step >> 8 & 0xFF, step & 0xFF))
     port = (1024 + step % 60_000).to_bytes(4, "big")
     return (b"\x20\x01" + bytes(10) if v6 else b"") + ip + port

@@ -1,8 +1,8 @@
-"""Observations: what can be seen of an op from outside the store.
+"""Observations: the result of an op as seen from outside the store.
 
-An observation holds nothing of the engine: statuses are RocketMQ's names as text,
-messages are the bytes a reader was given. The same observations can come from the
-Python store, from a child process or from Apache RocketMQ.
+An observation contains nothing of the engine: statuses are RocketMQ's names as text,
+messages are the bytes a reader was given. So the Python store, a child process and
+Apache RocketMQ can all give the same observations.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ PULL_STATUSES: Final[dict[str, PullStatus]] = {
 class Positions:
     """The log's offsets as the store reports them, in bytes; -1 without a log.
 
-    ``max_phy_offset`` is where the next record goes. ``committed_where`` is where the
-    bytes end that lie in files, ``confirm_offset`` where those end that may be served;
-    -1 from a store that does not say. So is ``free_buffers``, how many write buffers
-    no file has.
+    ``max_phy_offset`` is where the next record goes; ``committed_where`` up to where
+    bytes are in files; ``confirm_offset`` up to where they may be served, -1 if the
+    store does not report it; ``free_buffers`` how many write buffers are unused,
+    likewise.
     """
 
     min_phy_offset: int
@@ -108,7 +108,7 @@ class World(NamedTuple):
 
     @property
     def percent(self) -> int:
-        """The share in use, rounded up."""
+        """The share of the disk in use, in percent, rounded up."""
         return -(-self.used * 100 // self.total) if self.total else 0
 
 
@@ -117,7 +117,7 @@ class World(NamedTuple):
 class Statistics:
     """The store's counts since it started: (topic, messages, bytes), sorted.
 
-    ``put_times`` is how many puts took how long, in the store's own ranges.
+    ``put_times`` counts puts by their duration, in the store's own ranges of ms.
     """
 
     by_topic: tuple[tuple[str, int, int], ...] = ()
@@ -126,7 +126,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """The op had no meaning in this state, or the subject cannot do it."""
+    """The op means nothing in this state, or the subject lacks a capability for it."""
 
     reason: str
 
@@ -137,12 +137,11 @@ class Put:
     """The answer to a put.
 
     ``phy_offset``, ``size`` and ``queue_offset`` are -1 unless the message was
-    appended; a message may be appended and still not acknowledged
-    (``FLUSH_DISK_TIMEOUT``). Of a batch these are the first message's, but ``size`` is
-    that of all; ``message_ids`` are those the store gave its messages. ``took_ms`` is
-    how long it took by the store's clock; -1 if others may have let time pass.
-    ``flushed_where`` is what the store said when it answered; -1 if it was not asked
-    for.
+    appended; a message may be appended and still not be acknowledged
+    (``FLUSH_DISK_TIMEOUT``). For a batch they are those of the first message, but
+    ``size`` is the total; ``message_ids`` are the ids of its messages. ``took_ms`` is
+    its duration by the store's clock; -1 if others may have moved the clock.
+    ``flushed_where`` is the store's position when it answered; -1 if it was not asked.
     """
 
     status: PutStatus
@@ -186,7 +185,7 @@ class PullHeld:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """The record that begins at a phy_offset, as bytes, or none."""
+    """The answer to a lookup: the record at a phy_offset, as bytes, or none."""
 
     message: bytes | None
 
@@ -216,7 +215,7 @@ class Queried:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """The offset that a consumer's store knows now, and has told the broker.
+    """The offset that a consumer's offset store has now, and has sent to the broker.
 
     If the broker did not accept it, the consumer forgets it.
     """
@@ -227,7 +226,7 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class LogConfirmed:
-    """How far replicas have the log, as they told."""
+    """The phy_offset up to which replicas have confirmed the log."""
 
     phy_offset: int
 
@@ -235,14 +234,14 @@ class LogConfirmed:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class OffsetKept:
-    """The offset of a group, as the broker answers it; -1: it has none."""
+    """The broker's answer to a query of a group's offset; -1: it has none."""
 
     offset: int
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetReset:
-    """The offset to which a group was reset; -1: that was refused."""
+    """The offset to which a group was reset; -1: the reset was refused."""
 
     offset: int
 
@@ -256,7 +255,7 @@ class LowestOffsets:
 
 @dataclass(frozen=True, slots=True)
 class QueueTaken:
-    """The offset at which a consumer that was given a queue begins."""
+    """The offset at which a consumer begins in a queue newly assigned to it."""
 
     offset: int
 
@@ -273,7 +272,7 @@ class FilteredPull:
 
 @dataclass(frozen=True, slots=True)
 class NotFiltered:
-    """A broker has no filter of what a group's client says that it subscribes."""
+    """The broker has no filter for the subscription that a client's pull names."""
 
 
 @quickly_made
@@ -296,8 +295,9 @@ class ClockMoved:
 class Stopped:
     """The store was shut down; ``clean``: it removed its abort file.
 
-    ``unsynced`` are files that a power loss could change or take now, ``left_open``
-    those that the store still holds, as far as the disk can see.
+    ``unsynced`` are the files that a power loss could change or remove now,
+    ``left_open`` those that the store still has open, where the simulated disk can
+    tell.
     """
 
     clean: bool
@@ -307,17 +307,17 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class EndAwaited:
-    """Another caller was shutting the store down; ``clean`` is how that ended."""
+    """Another caller was shutting the store down; ``clean`` is the result of that."""
 
     clean: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The store is up. ``last_exit_ok``: it took the previous shutdown for orderly.
+    """The store is up; ``last_exit_ok``: it found the previous shutdown orderly.
 
-    ``log_bytes_read`` is how much of the log it read for that, ``damaged`` the ranges
-    [start, end) of the log that it serves around.
+    ``log_bytes_read`` is how many bytes of the log the start read; ``damaged`` are the
+    ranges [start, end) of the log that it skips.
     """
 
     last_exit_ok: bool
@@ -327,9 +327,9 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The store refused to start and said why; it is down and unchanged.
+    """The store refused to start and gave a reason; it is down, its files unchanged.
 
-    ``path`` is the file or directory that it names; "" for the store as a whole.
+    ``path`` is the file or directory in that reason; "" for the store as a whole.
     """
 
     reason: str
@@ -338,7 +338,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Crashed:
-    """The store is down; ``disk_actions`` were done by the op before the crash."""
+    """The store is down; the op made ``disk_actions`` before the crash."""
 
     kind: CrashKind
     disk_actions: int
@@ -366,8 +366,10 @@ class HalfMade(NamedTuple):
     """Files whose creation is not durable, by path.
 
     Attributes:
-        names: a power loss could take them though it spares what was made later.
-        rooms: what lies in their new room may be of others, as no one has synced it.
+        names: files whose directory entry a power loss may remove, while it keeps
+            entries made later.
+        rooms: files in newly allocated space that was never synced, so that a power
+            loss may leave another file's old bytes there.
     """
 
     names: tuple[str, ...] = ()
@@ -389,9 +391,9 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """A topic or queue was deleted: its records below ``dead_below`` are dead.
+    """A topic or queue was deleted; ``dead_below``: its records below are dead.
 
-    -1 if there was none.
+    -1 if it did not exist.
     """
 
     dead_below: int
@@ -399,7 +401,7 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class DiskFilled:
-    """How full the disk is, in bytes."""
+    """How many bytes of the disk are in use after it was filled."""
 
     used: int
     total: int
@@ -407,14 +409,14 @@ class DiskFilled:
 
 @dataclass(frozen=True, slots=True)
 class Armed:
-    """A disk fault was set; ``failed`` calls met it."""
+    """A disk fault was set; ``failed`` calls were hit by it."""
 
     failed: int
 
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """The observations of an op and of the event that happened during it."""
+    """The observations of an op and of an event that happened during it."""
 
     observation: Observation
     event: Observation
@@ -432,9 +434,9 @@ class Interleaved:
     """The observations of ops that ran at the same time, in the order of the ops.
 
     Attributes:
-        observations: one an op.
-        turns: the ``preemptions`` of a schedule that runs them so again.
-        points: how many switch points there were.
+        observations: one for each op.
+        turns: the ``preemptions`` of a schedule that repeats the run.
+        points: the number of switch points.
     """
 
     observations: tuple[Observation, ...]
@@ -444,7 +446,7 @@ class Interleaved:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The op raised an exception that its contract does not name."""
+    """The op raised an exception that is not part of its contract."""
 
     error: str
     message: str
@@ -488,7 +490,7 @@ Observation: TypeAlias = (
 
 
 def status_of(observation: Observation) -> str:
-    """One word for tables: the status where there is one, else the kind."""
+    """One word for tables: the status if there is one, else the kind of observation."""
     match observation:
         case Put(status) | Pulled(status):
             return status

@@ -1,7 +1,8 @@
 """Ops: the steps of a program, as data.
 
-Every op is legal in every state; where it has no meaning it is observed as ``Skipped``.
-So any op can be cut from a program, and shrinking needs no knowledge of ops.
+Every op is legal in every state; where it means nothing, its observation is
+``Skipped``. So any op can be removed from a program, and shrinking needs no rules of
+its own.
 """
 
 from __future__ import annotations
@@ -69,10 +70,10 @@ Grain = Literal["calls", "lines"]
 class Capability(Enum):
     """What a store can do, or be asked, beyond the core of a subject.
 
-    The core is start, stop, kill, put, pull and the files as bytes. An op that needs
-    more is ``Skipped`` where the subject lacks it, and a law that needs more is not
-    asked. Each capability is a small protocol of ``harness.subjects.subject``; the
-    value describes it.
+    The core is start, stop, kill, put, pull, and the files as bytes. If an op needs
+    more, it is ``Skipped`` where the subject lacks it; a law that needs more is not
+    asked there. Each capability is a small protocol of ``harness.subjects.subject``;
+    its value describes it.
     """
 
     STORES_AS_ROCKETMQ = "its files, records and refusals are RocketMQ's"
@@ -114,16 +115,15 @@ UNIT_TAIL = -4
 
 
 class KeptUnit(NamedTuple):
-    """One independent piece of the pending changes, and how much of it survives.
+    """How many of the pending changes of one unit of the disk survive a power loss.
 
     Attributes:
-        path: of a file when it was created, or of a directory entry.
-        place: number of a sector of the file; ``UNIT_END``: its size;
-            ``UNIT_ENTRY``: what the path leads to; ``UNIT_ORDER``, path "": all
-            directory changes; ``UNIT_TAIL``: space of the file that was never
-            synced.
-        version: how many of its changes survive, from the first on; for never
-            synced space, 1: it holds garbage, 2: what another file had there.
+        path: the path of a file at its creation, or of a directory entry.
+        place: number of a sector of the file; ``UNIT_END``: its size; ``UNIT_ENTRY``:
+            what the path leads to; ``UNIT_ORDER``, path "": all directory changes;
+            ``UNIT_TAIL``: space of the file that was never synced.
+        version: how many of the unit's changes survive, oldest first; for
+            ``UNIT_TAIL``, 1: the space has garbage, 2: another file's old bytes.
     """
 
     path: str
@@ -133,11 +133,11 @@ class KeptUnit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Survivors:
-    """Which pending changes outlive a power loss.
+    """Which pending changes survive a power loss.
 
     ``none`` and ``all`` keep nothing and everything; ``prefix`` keeps the first
-    ``number`` changes in the order they were made; ``hashed`` picks the version of each
-    sector, and the length of the metadata prefix, by a hash of (``number``, path,
+    ``number`` changes in the order they were made; ``hashed`` picks how many changes of
+    each sector survive, and how many directory changes, by a hash of (``number``, path,
     sector); ``units`` keeps what ``units`` lists, and nothing else.
     """
 
@@ -148,10 +148,10 @@ class Survivors:
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """The process is killed or power is lost.
+    """The process is killed, or power is lost.
 
-    ``cut`` is how many bytes of the page in progress were done. ``survivors`` applies
-    to a power loss only: a process kill keeps what the calls had done.
+    ``cut`` is how many bytes of the page being written were written. ``survivors``
+    applies only to a power loss: a process kill keeps the effect of all calls.
     """
 
     kind: CrashKind
@@ -164,18 +164,18 @@ class DiskFault:
     """The next ``times`` calls of one kind fail with ``errno`` while the op lasts.
 
     Attributes:
-        call: the kind of call; ``remove`` includes renames. Three kinds fail no
-            call: ``evict`` drops clean pages from memory, so that pages which a
-            failed sync left there are read as the medium has them; with ``lose``
-            and ``misdirect`` a sync succeeds, but ``times`` of its pages do not
-            reach the medium, or land in another page's place (rule E6).
-        path: only calls on paths that begin with it fail; "": on all.
+        call: the kind of call; ``remove`` includes renames. Three kinds fail no call:
+            ``evict`` drops clean pages from the page cache, so that pages left clean by
+            a failed sync are read as the medium has them; with ``lose`` and
+            ``misdirect`` a sync succeeds, but ``times`` of its pages do not reach the
+            medium, or are written to another page's place (rule E6).
+        path: only calls on paths with this prefix fail; "": on all.
         after: how many such calls succeed first.
-        lasts: all calls from then on fail, whatever ``times`` says.
-        written: bytes of a failing write that are done; of a misdirected page, how
-            many files further its place is, 0: in the next page of its own file.
-        survivors: which of the pages that a failing sync leaves clean are on the
-            medium all the same; for each file by itself.
+        lasts: all calls from then on fail, whatever ``times`` is.
+        written: bytes of a failing write that are done; for a misdirected page, how
+            many files further its place is, 0: the next page of its own file.
+        survivors: which of the pages that a failed sync leaves clean are on the medium
+            all the same; for each file separately.
     """
 
     call: FaultCall
@@ -190,17 +190,16 @@ class DiskFault:
 
 @dataclass(frozen=True, slots=True)
 class PutMessage:
-    """Put one message whose body of ``body_size`` bytes is derived from its step.
+    """Put one message; its body of ``body_size`` bytes is derived from its step.
 
     ``keys`` adds the KEYS property. ``wait_store_ok`` false sets RocketMQ's property
-    WAIT: the put does not wait for the flush.
+    WAIT to false: the put does not wait for the flush.
 
     Attributes:
         ipv6: which of the two hosts has an address of 16 bytes.
-        transaction: commit and rollback refer to the newest prepared message of
-            this run.
-        multi_dispatch: names of light queues, joined by commas, that list it as
-            well.
+        transaction: commit and rollback refer to the newest prepared message of this
+            run.
+        multi_dispatch: names of light queues, joined by commas, that list it as well.
         delay_level: the DELAY property; 0 for none.
         sys_flag: bits besides those of transaction and hosts, such as compression.
         properties: further properties, as ``a=1;b=x``.
@@ -251,7 +250,7 @@ class PullMessage:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class LookMessage:
-    """Read the one message whose record begins at ``phy_offset`` of the log."""
+    """Read the message whose record begins at ``phy_offset`` of the log."""
 
     phy_offset: int
 
@@ -321,7 +320,7 @@ class DeleteTopic:
 class CommitOffset:
     """A consumer of a group commits: it has consumed everything below ``offset``.
 
-    Its offset store keeps the highest such offset, and sends it to the broker.
+    Its offset store keeps the highest offset so far, and sends that to the broker.
     """
 
     group: str
@@ -357,7 +356,7 @@ class ResetOffset:
 
 @dataclass(frozen=True, slots=True)
 class TakeQueue:
-    """A consumer is assigned a queue, picks up a reset, and looks up where to begin.
+    """A consumer is assigned a queue, gets a pending reset, and reads where to begin.
 
     ``where`` is where a group without an offset begins; with ``timestamp`` that is the
     first message stored at or after ``at_ms`` milliseconds since the run began.
@@ -372,7 +371,7 @@ class TakeQueue:
 
 @dataclass(frozen=True, slots=True)
 class DeleteGroup:
-    """Delete a consumer group with its offsets, and the offsets its consumer knows."""
+    """Delete a consumer group and its offsets, also in its consumer's offset store."""
 
     group: str
 
@@ -383,9 +382,8 @@ class ConfigureGroup:
 
     Attributes:
         group: the name of the group.
-        retry_max_times: how often a message of it is retried, unless its consumers
-            say how often.
-        consume_timeout_minute: how long its listeners may take for a message.
+        retry_max_times: how often a message is retried, unless a consumer sets it.
+        consume_timeout_minute: the time-out of a listener for a message, in minutes.
     """
 
     group: str
@@ -407,7 +405,10 @@ class CloneOffset:
 
 @dataclass(frozen=True, slots=True)
 class QueryLowestOffsets:
-    """Query the lowest offset on each queue of a topic, over all groups but one."""
+    """Query each queue of a topic for the lowest offset of all groups but ``group``.
+
+    Source: ConsumerOffsetManager#queryMinOffsetInAllGroup, its filterGroups.
+    """
 
     group: str
     topic: str
@@ -422,12 +423,11 @@ class StartConsumer:
     Attributes:
         client: its name; a client has at most one consumer.
         topics: what it subscribes, joined by commas; the same in all of the group.
-        expression: which messages of them it asks for; the same in all of the
-            group.
-        batch: how many messages its listener is given at most.
+        expression: which of their messages it subscribes; the same in all of the group.
+        batch: how many messages its listener is given at most in one call.
         where: where a group without an offset begins; ``timestamp`` is half an hour
             before the consumer's start.
-        strategy: how queues are shared out among the consumers of the group.
+        strategy: the allocation strategy of the rebalance.
         listed: with ``CONFIG`` the consumer's queues, as ``T0/0,T0/1``.
         is_orderly: it locks its queues, and consumes one message of each at a time.
         broadcasts: it gets every queue, and keeps its offsets in a file of its own.
@@ -448,9 +448,9 @@ class StartConsumer:
 
 @dataclass(frozen=True, slots=True)
 class Resubscribe:
-    """A running consumer replaces its subscription by these topics and no others.
+    """A running consumer replaces its subscriptions by these topics.
 
-    ``topics`` and the expression are as in ``StartConsumer``.
+    The fields are as in ``StartConsumer``.
     """
 
     client: str
@@ -475,7 +475,7 @@ class EndConsumer:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class TurnConsumer:
-    """Run one of a consumer's tasks for ``times`` rounds, fewer once it is idle."""
+    """Run a task of a consumer for ``times`` rounds, or until it has nothing to do."""
 
     client: str
     task: ConsumerTask
@@ -499,7 +499,7 @@ class Consume:
 
 @dataclass(frozen=True, slots=True)
 class PullThroughBroker:
-    """A consumer of a group pulls a queue through the broker, which may hold the pull.
+    """A consumer pulls a queue through the broker, which may hold the pull.
 
     The answer comes during this op or, if the pull is held, during a later one: when a
     message arrives, when the broker checks the pulls it holds, or when it shuts down.
@@ -546,7 +546,7 @@ class Unsubscribe:
 
 @dataclass(frozen=True, slots=True)
 class PullFiltered:
-    """Read up to ``max_msg_nums`` messages of a queue that its group asks for."""
+    """Read up to ``max_msg_nums`` messages of a queue that a group's filter accepts."""
 
     group: str
     topic: str
@@ -597,19 +597,19 @@ class During:
 class Schedule:
     """Which activity runs next where several could, so that a run can be repeated.
 
-    Activities are numbered from 0 as they begin. At a *switch point*, numbered from 1,
-    the running activity could hand over to another; where it waits or ends it must, and
-    that is a point too if there is a choice. ``preempt`` lets the running activity go
-    on, and where it cannot, the next one by number, except for ``preemptions``. ``pct``
-    runs the activity of the highest priority: priorities are drawn from ``seed``, and
-    at ``depth`` - 1 points, drawn below ``steps``, the running activity gets the
-    lowest.
+    Activities are numbered from 0 in the order of their begin. At a *switch point*,
+    numbered from 1, the running activity may hand over to another; where it waits or
+    ends it has to, and that counts as a point if there is a choice. ``preempt`` lets
+    the running activity go on, or else the next one by number, except for
+    ``preemptions``. ``pct`` runs the activity of the highest priority: priorities are
+    drawn from ``seed``, and at ``depth`` - 1 points, drawn below ``steps``, the running
+    activity gets the lowest.
 
     Attributes:
-        preemptions: pairs of a point's number and the activity that runs from there
-            on; an activity that cannot run is skipped.
-        grain: where the points lie: only at calls of the host (the disk, locks,
-            events), or also at each engine line whose effect others could see.
+        preemptions: pairs of a point's number and the activity that runs from there on;
+            an activity that cannot run is skipped.
+        grain: where the points are: only at calls of the host (disk, locks, events), or
+            also at each engine line with an effect that others could see.
 
     Source: Musuvathi and Qadeer, PLDI 2007, for bounded preemption; Burckhardt et al.,
     ASPLOS 2010, for probabilistic concurrency testing.
@@ -635,10 +635,10 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Begin all ``ops`` at the same time; ``schedule`` says which runs when.
+    """Begin all ``ops`` at the same time; ``schedule`` decides which runs when.
 
-    Each is one op, or a ``Session`` of several. Only what callers and services can do
-    at the same time is allowed here (``CAN_BE_TOGETHER``); another op is ``Skipped``.
+    Each is one op, or a ``Session`` of several. Only ops of callers and services are
+    allowed (``CAN_BE_TOGETHER``); another op is ``Skipped``.
     """
 
     ops: tuple[Op, ...]

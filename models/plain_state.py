@@ -1,9 +1,9 @@
-"""Plain state: independent copies of it, and tokens to compare it.
+"""Plain state: it can be copied independently, and compared by tokens.
 
-A judge's state is lists, dicts and sets of immutable values. The explorer copies it for
-each crash it tries, and judges crashes with equal tokens once. A value that is no
-container and has no ``fork`` of its own is shared by all copies, so it must not change.
-A value that a token cannot look into equals itself alone.
+A judge's state consists of lists, dicts and sets of immutable values. The explorer
+copies it for each crash it tries, and judges crashes with equal tokens once. A value
+that is no container and has no ``fork`` is shared by all copies, so it must not change.
+A value whose content a token cannot read is equal only to itself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ATOMS: Final = _TELLING | {bool, type(None)}
 
 
 class _Itself:
-    """Equal to nothing else; it keeps its object alive, so that no id is reused."""
+    """A token equal only to itself; it keeps its object alive, so no id is reused."""
 
     __slots__ = ("value",)
 
@@ -37,7 +37,7 @@ class _Itself:
 
 
 def forked(value: T) -> T:
-    """A deep copy of ``value``: of its containers, and of what has a ``fork``."""
+    """A deep copy of ``value``: containers, and objects with a ``fork``, are copied."""
     kind: Any = type(value)
     how = _how_to_fork(kind)
     copy: T = value if how is None else how(value)
@@ -47,7 +47,7 @@ def forked(value: T) -> T:
 def fork_of_fields(value: T) -> T:
     """A copy of a dataclass with every field forked.
 
-    Its fields are its constructor's arguments, and constructing it has no side effects.
+    Its constructor must take exactly the fields, and have no side effects.
     """
     kind: Any = type(value)
     copy: T = kind(
@@ -60,19 +60,19 @@ def fork_of_fields(value: T) -> T:
 
 
 class Forked:
-    """A dataclass of which each copy goes on by itself."""
+    """A base of dataclasses with a ``fork``."""
 
     __slots__ = ()
 
     def fork(self) -> Self:
-        """A copy that lives on its own."""
+        """An independent copy."""
         return fork_of_fields(self)
 
 
 def token(value: object) -> Hashable:
-    """A hashable key, equal for values that no reader can tell apart.
+    """A hashable key; equal keys for values that no reader can distinguish.
 
-    A frozen dataclass stands for itself, and so does one with a hash. Fields that are
+    A frozen dataclass is its own token, as is any hashable value. Fields that are
     excluded from comparison are left out.
     """
     kind: Any = type(value)
@@ -80,7 +80,7 @@ def token(value: object) -> Hashable:
 
 
 def is_alike(one: object, other: object) -> bool:
-    """Whether both tokens are equal, without making them; False: perhaps equal."""
+    """Whether both tokens are certainly equal, without computing them."""
     if one is other:
         return True
     if type(one) is not type(other):
@@ -160,7 +160,7 @@ def _forked_dict(value: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def _are_shared(values: Iterable[Any]) -> bool:
-    """Whether copies of all of these are the same objects."""
+    """Whether a fork shares all of these objects."""
     return not any(map(_how_to_fork, {*map(type, values)}))
 
 
@@ -189,13 +189,13 @@ def _token_of_fields(value: object) -> Hashable:
 
 @cache
 def _all_parts(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
-    """A function that takes a dataclass apart."""
+    """A function that returns the fields of a dataclass as a tuple."""
     return _parts([field.name for field in fields(kind)])
 
 
 @cache
 def _compared_parts(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
-    """The same, without fields that are excluded from comparison."""
+    """The same without fields that are excluded from comparison."""
     return _parts([field.name for field in fields(kind) if field.compare])
 
 

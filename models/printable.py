@@ -1,4 +1,4 @@
-"""Texts that others wrote, as one line that a terminal does not obey."""
+"""Texts of unknown origin as one line without control characters."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ _SHOWN_MAX = 60
 
 
 def printable(text: str) -> str:
-    r"""One line of text, whatever names and fields it quotes: the rest is escaped.
+    r"""One printable line of a text; everything else in it is escaped.
 
-    Control characters, line ends, what turns the direction of writing and lone
-    surrogates are written as Python writes them, ``\x1b``, ``\n``, ``\u202e``.
+    Control characters, line ends, characters that change the direction of writing and
+    lone surrogates are written as Python escapes, ``\x1b``, ``\n``, ``\u202e``.
     """
     if text.isprintable():
         return text
@@ -20,12 +20,12 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """The same of each line of a text whose line ends are ours."""
+    """``printable`` for each line of a text, whose line ends are kept."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def shown(value: object) -> str:
-    """A value of a file for an error: printable, and never long."""
+    """A value of a file for an error message: printable and short."""
     if isinstance(value, int) and value.bit_length() > 200:
         return f"a number of {value.bit_length()} bits"
     if isinstance(value, str):

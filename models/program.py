@@ -1,6 +1,6 @@
-"""Program: a setup and a list of ops, immutable, with JSON both ways.
+"""Program: a setup and a list of ops, immutable, read from and written as JSON.
 
-The JSON of an op is its fields and its class's name under ``"op"``; reading it checks
+The JSON of an op has its fields, and its class's name under ``"op"``. Reading it checks
 names, types and nesting, and runs nothing.
 """
 
@@ -64,16 +64,16 @@ COMMIT_THOROUGH_MS = 200
 
 
 class BadProgram(ValueError):
-    """The JSON is not a program; the error's message says where and why."""
+    """The JSON is no program; the error's message says where and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The store and the disk a program runs on; sizes in bytes but for units.
+    """The store and the disk a program runs on; sizes in bytes, except units.
 
     ``disk_profile`` names the rules of the simulated disk (``harness.disk.profiles``),
-    which holds ``disk_capacity`` bytes; 0: no limit. Where the store ``cleans``, log
-    files are deleted after ``reserved_hours``, in each of the ``delete_hours`` (UTC,
+    which holds ``disk_capacity`` bytes; 0: no limit. If the store ``cleans``, log files
+    are deleted after ``reserved_hours``, in each of the ``delete_hours`` (UTC,
     separated by semicolons), at most ``delete_batch`` a round; or sooner on a full disk
     if it ``cleans_forcibly``.
 
@@ -88,25 +88,24 @@ class Setup:
     ``prop_crc``: every record ends with a CRC over all of it, and starts verify it.
     ``multi_dispatch``: light queues list messages of other topics.
 
-    ``on_damage`` says what a start does about damage below the durable mark; with
-    ``adopt`` one without a mark may lose what it does not understand. The log is
+    ``on_damage`` is what a start does about damage below the durable mark. With
+    ``adopt`` a start on a store without a mark may cut what it cannot read. The log is
     read by at most ``read_window`` bytes at a time. Pulls return fewer messages that
     lie over ``in_memory_size`` bytes before the log's end, and with ``checks_crc`` only
     records whose CRC is right.
 
-    A store that ``duplicates`` dispatches only what its replicas have told that they
-    have. With ``keeps_progress`` a broker runs around the store, which keeps how far
-    groups of consumers have come; where it also ``filters``, groups subscribe by
-    expressions, and what lies beside queues says for whom a message is. Every topic has
-    ``topic_queues`` queues for consumers, which know them as those of so many
-    ``brokers`` (``models.brokers``). Each consumer pulls ``pull_batch`` messages
-    at a time, and none of a queue while more than ``pull_threshold`` of its messages
-    wait.
-    One that ``filters_retries`` asks what a group sent back for its real topic.
-    With ``delivers_delayed`` a broker lets messages wait which ask for a delay level,
-    and puts them into their queues once they are due.
+    A store that ``duplicates`` dispatches only what replicas have confirmed. With
+    ``keeps_progress`` a broker runs around the store and keeps the consumer offsets of
+    groups; if it also ``filters``, groups subscribe by expressions, and
+    consumequeue_ext entries have bit maps of the groups that want a message. Every
+    topic has ``topic_queues`` queues for consumers, spread over ``brokers`` broker
+    names (``models.brokers``). Each consumer pulls ``pull_batch`` messages at a time,
+    and stops pulling a queue while more than ``pull_threshold`` of its messages wait.
+    With ``filters_retries`` the broker filters messages of retry topics by their real
+    topic. With ``delivers_delayed`` a broker keeps messages with a delay level until
+    they are due, and then puts them into their queues.
 
-    The first start finds the directory that RocketMQ left, which ``begins_with`` names,
+    The first start finds the directory written by RocketMQ that ``begins_with`` names,
     or an empty one.
     """
 
@@ -154,13 +153,13 @@ class Setup:
 
     @property
     def has_index(self) -> bool:
-        """Whether the store indexes keys; a file's entry 0 is never used."""
+        """Whether the store has an index of keys; a file's entry 0 is never used."""
         return self.index_slots > 0 and self.index_entries > 1
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Everything that decides an episode."""
+    """A setup and ops; together with the code they decide an episode."""
 
     setup: Setup
     ops: tuple[Op, ...]
@@ -204,10 +203,10 @@ def _survivors_to_dict(survivors: Survivors) -> dict[str, Any]:
 
 
 def op_from_dict(value: object, where: str, *, depth: int = 0) -> Op:
-    """The op of a JSON object.
+    """The op in a JSON object.
 
     Raises:
-        BadProgram: it says none; the message names ``where`` and what is wrong.
+        BadProgram: it is no op; the message names ``where`` and what is wrong.
     """
     event = _event_from_dict(value, where, depth)
     if type(event).__name__ not in _OPS:
@@ -328,10 +327,10 @@ def _without(value: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
 
 
 def from_json(value: object) -> Program:
-    """The program of a JSON object.
+    """The program in a JSON object.
 
     Raises:
-        BadProgram: it says none.
+        BadProgram: it is no program.
     """
     if not isinstance(value, dict):
         raise BadProgram(f"$: expected an object, got {type(value).__name__}.")

@@ -1,8 +1,8 @@
-"""Values that are made by the thousand, without what frozen dataclasses pay for it.
+"""A decorator that makes frozen dataclasses faster to construct.
 
-A frozen dataclass stores each field by ``object.__setattr__``, which looks the field up
-by its name. Its slots have setters of their own, which need not: so it is made in half
-of the time. All else of the class stays as it is, and it stays frozen.
+A frozen dataclass sets each field by ``object.__setattr__``, which looks the field up
+by its name. The descriptors of its slots can be called directly, which halves the time.
+Nothing else about the class changes; it stays frozen.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ T = TypeVar("T")
 
 
 def quickly_made(cls: type[T]) -> type[T]:
-    """Let a frozen, slotted dataclass be made quickly; stands above ``@dataclass``.
+    """Speed up the constructor of a frozen dataclass with slots; above ``@dataclass``.
 
     Raises:
-        TypeError: a field's default is made anew for each value.
+        TypeError: a field has a default factory, or is keyword-only.
     """
     its_fields = fields(cls)  # type: ignore[arg-type]  # whoever uses it is one
     for one in its_fields:

@@ -1,8 +1,8 @@
-"""Ops as text: the call that makes one, as ``PutMessage("T0", 0, body_size=16)``.
+"""Ops as text: a constructor call, as ``PutMessage("T0", 0, body_size=16)``.
 
-It is the short form of an op in a case file, and what a test of Python says. Reading it
-runs nothing: a call of a known op or event, whose arguments are such calls, numbers,
-texts, truths, and lists of these. Fields at their defaults are left out.
+It is the short form of an op in a case file and in Python tests. Reading it runs
+nothing: it accepts a call of a known op or event whose arguments are such calls,
+numbers, strings, booleans, and lists of these. Fields at their defaults are left out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TEXT_MAX = 128 * 1024
 
 
 def source_of(value: object) -> str:
-    """The call that makes an op, a setup, or a part of one."""
+    """The constructor call of an op, a setup, or a part of one."""
     if isinstance(value, tuple | list):
         inside = [source_of(one) for one in value]
         return f"({', '.join(inside)}{',' if len(inside) == 1 else ''})"
@@ -47,7 +47,7 @@ def op_of_source(text: str, where: str) -> dict[str, Any]:
     """The JSON object of an op that is written as a call.
 
     Args:
-        text: as ``source_of`` gives.
+        text: in the form of ``source_of``.
         where: the place in a file, for errors.
 
     Raises:
@@ -92,7 +92,7 @@ def _made(node: ast.expr, where: str) -> Any:
 
 
 def _check_fields(cls: type, given: int, named: dict[str, Any], where: str) -> None:
-    """See that each field that has no default has a value, and none has two."""
+    """Check that each field without a default has a value, and none has two."""
     known = {field.name: field for field in fields(cls)}
     if given > len(known):
         told = f"{given} values, and it has {len(known)} fields"
@@ -126,12 +126,12 @@ def _by_name(named: list[ast.keyword], where: str) -> dict[str, Any]:
 
 
 def as_pytest(program: Program, scenario: str, name: str, story: str) -> str:
-    """A pytest function that runs a program; it passes when no law is broken.
+    """The source of a pytest function that runs a program and fails on a broken law.
 
     Args:
         program: what to run.
         scenario: its name.
-        name: of the function, behind ``test_``.
+        name: the function's name after ``test_``.
         story: its docstring, one line.
     """
     used = sorted(_names_in(program))

@@ -10,11 +10,11 @@ from crashmq.models.printable import printable
 
 
 class Place(str):
-    """A place in a store's files: a text for people, and its parts for programs.
+    """A place in a store's files, as text and as path and byte.
 
     Attributes:
         path: the file or folder, below the store's root.
-        byte: in that file; None where the whole file or folder is meant.
+        byte: in that file; None for the whole file or folder.
     """
 
     __slots__ = ("byte", "path")
@@ -34,10 +34,10 @@ class Place(str):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One breach of a law: where it is, what was seen, what was expected.
+    """One violation of a law: where, what was seen, what was expected.
 
-    ``where`` is a ``Place`` if it lies in a file, else what was asked, say, a pull. Its
-    text is one printable line, whatever names the store has.
+    ``where`` is a ``Place`` if it lies in a file, else what was asked, such as a pull.
+    Its text is one printable line, whatever names the store has.
     """
 
     where: str

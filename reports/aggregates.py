@@ -1,7 +1,7 @@
-"""What a run comes to: its sums, its digest, its distinct failures; without Spark.
+"""The aggregates of a run, computed without Spark: sums, digest, distinct failures.
 
-Read are the manifests, and of the rows those that did not pass. A run of format 1 has
-no manifests: they are made of its rows, each time.
+They are computed from the manifests, and from the rows of episodes that did not pass. A
+run of format 1 has no manifests, so they are computed from its rows each time.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ _TELLING = ["signature", "outcome", "scenario", "steps", "episode_id"]
 
 
 class Aggregates(Protocol):
-    """The sums of a run, whether by this process or by Spark."""
+    """The aggregates of a run; one implementation is local, one uses Spark."""
 
     def sums(self) -> Mapping[str, list[Any]]:
         """Instances of ``SUMS[name]`` by name, sorted by their texts."""
 
     def digest(self) -> str:
-        """SHA-256 over what every episode saw, added up; "" without an episode."""
+        """Sum of the SHA-256 of every episode's observations; "" without an episode."""
 
     def findings(self) -> list[Finding]:
-        """One row per distinct failure: its smallest episode, and how many there were.
+        """One row for each distinct failure: its smallest episode, and their number.
 
-        A failure is known by its signature; an episode without one (its process died,
-        or took too long) gets its outcome and scenario for a signature.
+        Failures are distinguished by signature. An episode without one (its process
+        died or timed out) gets its outcome and scenario as its signature.
         """
 
 
 class LocalAggregates:
-    """A run summed up in this process, a few hundred manifests at a time."""
+    """A run aggregated in this process, a few hundred manifests at a time."""
 
     def __init__(self, out: Place) -> None:
         """Read the manifests of the run in ``out``.
 
         Raises:
-            NotARun: no run was written to ``out``, or something of it is damaged.
+            NotARun: ``out`` has no run, or a damaged file.
         """
         self._digests: list[str] = []
         self._with_failures: list[Place] = []
@@ -94,7 +94,7 @@ def manifests(out: Place) -> Iterator[tuple[Place, pa.Table]]:
     """The manifests of a run, each with the file of its rows.
 
     Raises:
-        NotARun: no run was written to ``out``, or something of it is damaged.
+        NotARun: ``out`` has no run, or a damaged file.
     """
     run = read_run_file(out)
     if run["format"] != RUN_FORMAT:
@@ -128,9 +128,9 @@ def row_files(out: Place) -> list[Place]:
 
 
 def manifest_from_rows(run_id: str, path: Place) -> pa.Table:
-    """The manifest that a file of rows would have had.
+    """The manifest computed from a file of rows.
 
-    A list that an older version did not keep yet is empty.
+    Columns that an older version did not write are empty lists.
 
     Raises:
         NotARun: the file cannot be read.
@@ -157,7 +157,7 @@ def table_at(path: Place, schema: pa.Schema) -> pa.Table:
 
 
 def _rows(path: Place, columns: Sequence[str], which: Any) -> list[dict[str, Any]]:
-    """Rows of a file as dicts; a group that has none of them is not read."""
+    """The rows of a file that match ``which``; row groups without any are skipped."""
     try:
         table = pq.read_table(source_of(path), columns=list(columns), filters=which)
     except (OSError, pa.ArrowException, KeyError) as error:

@@ -1,8 +1,8 @@
 """Record classes as Arrow tables.
 
-The schema is derived from the dataclasses of ``records``; columns are built one at a
-time, nested ones from flat children and offsets, since a dict an episode would cost
-several times as much.
+The schema is derived from the dataclasses of ``records``. Columns are built one at a
+time, nested ones from flat children and offsets; building a dict for each episode would
+cost several times as much.
 """
 
 from __future__ import annotations

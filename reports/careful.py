@@ -1,10 +1,10 @@
-"""Episodes one at a time, for a shard whose processes have died twice.
+"""Runs the episodes of a shard one at a time, after its process has died twice.
 
-A shard whose process was killed is begun again by another one. If that happens
-repeatedly, an episode must be the cause, but which one is unknown: so from the second
-death on each episode is noted before it begins, and one that was begun and never ended
-too often is not begun again; its row says that it was ``killed``. Random kills from
-outside hit the same episode that often only if nothing else runs.
+A shard whose process was killed is run again by another process. If it dies repeatedly,
+one of its episodes must be the cause, but it is unknown which. So from the second death
+on a note is written before each episode begins. An episode that began and did not end
+too often is not run again; its row has the outcome ``killed``. A process that is killed
+for other reasons hits the same episode that often only if nothing else runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NOTED_DEATHS_MAX = 2  # beside the one that nobody had noted
 
 
 def rows_of(task: Task, shard: Shard, notes: Place) -> Iterator[EpisodeRecord]:
-    """The rows of a shard; if the process dies on the way, ``notes`` are left."""
+    """The rows of a shard; ``notes`` is left behind if the process dies."""
     for number in range(shard.first_episode, shard.end):
         deaths = deaths_in(notes)
         if deaths.get(number, 0) >= _NOTED_DEATHS_MAX:
@@ -37,7 +37,7 @@ def rows_of(task: Task, shard: Shard, notes: Place) -> Iterator[EpisodeRecord]:
 
 
 def deaths_in(notes: Place) -> dict[int, int]:
-    """How often each episode was begun and never ended, by its notes."""
+    """How often each episode began and did not end, by the notes."""
     try:
         said = read_object(notes)
         return {int(key): said[key] for key in said if is_count(said[key])}
@@ -46,7 +46,7 @@ def deaths_in(notes: Place) -> dict[int, int]:
 
 
 def deaths_noted(out: Place) -> int:
-    """How many deaths the notes of a run record."""
+    """How many deaths of processes the notes of a run record."""
     notes = (out / IN_FLIGHT_DIR).glob("*.json")
     return sum(sum(deaths_in(path).values()) for path in notes)
 

@@ -1,7 +1,7 @@
-"""Charts as geometry: where each box and label of an SVG goes, in pixels.
+"""Charts as geometry: the position of each box and label of an SVG, in pixels.
 
-Nothing here writes markup; the templates draw these values and escape every text, so
-that no topic name or message of a store can become part of a page.
+Nothing here writes markup; the templates do, and escape every text, so that no topic
+name or message of a store can become markup.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _COLUMN_STEP_MAX = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """One cell's counts: how often it was tried, how often it violated a law."""
+    """The counts of one cell: how often it was tried, how often a law was violated."""
 
     tried: int = 0
     violated: int = 0
@@ -34,7 +34,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A text and its place in the chart."""
+    """A text and its position in the chart."""
 
     x: float
     y: float
@@ -43,7 +43,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One box of a heat map; level EMPTY means never tried, 0 to LEVELS how often."""
+    """One box of a heat map; level EMPTY: never tried; 0 to LEVELS: how often."""
 
     x: float
     y: float
@@ -85,7 +85,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One row of parts that fill the same width, whatever their sum."""
+    """One stacked bar; all bars have the same width, whatever their sum."""
 
     label: Label
     total: int
@@ -131,7 +131,7 @@ def heat_map(
     columns: Sequence[str],
     counts: Mapping[tuple[str, str], Count],
 ) -> HeatMap:
-    """Place one box for each (row, column); absent from ``counts`` is never tried."""
+    """Place a box for each (row, column); a cell not in ``counts``: never tried."""
     left = _label_width(rows)
     cell_width = max(76.0, max(map(_text_width, columns), default=0) + 14)
     most = max((count.tried for count in counts.values()), default=0)
@@ -163,7 +163,7 @@ def heat_map(
 
 
 def columns(values: Mapping[str, float | None]) -> Columns:
-    """One column a name, in order, as high as its share of the highest value."""
+    """A column for each name, in order; heights are relative to the highest value."""
     most = max((value for value in values.values() if value), default=0.0)
     step = min(_COLUMN_STEP_MAX, _COLUMNS_WIDTH / max(1, len(values)))
     height = _COLUMNS_HEIGHT - _COLUMNS_FOOT
@@ -178,9 +178,10 @@ def columns(values: Mapping[str, float | None]) -> Columns:
 
 
 def level_of(tried: int, most: int) -> int:
-    """How deep to colour ``tried`` of at most ``most``: EMPTY, or 0 to LEVELS by log.
+    """The colour level of ``tried``, at most ``most``: EMPTY, or 0 to LEVELS by log.
 
-    Counts of crash points span four powers of ten; linear colour would show one.
+    Counts of crash points span four powers of ten; on a linear scale only one would
+    show.
     """
     if tried == 0:
         return EMPTY

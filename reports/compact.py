@@ -1,10 +1,10 @@
-"""Few large files of a run instead of many small ones, which say the same.
+"""Joins the many small files of a run to a few large ones with the same content.
 
-Shards that follow one another become one: their rows in a file, those that did not pass
-in row groups before the others, and their manifests added up in one. It is committed
-as any shard is, and what lies within it is superseded from then on, so that who dies
-amid this leaves the run whole; only then is the old removed. Not to be done while
-somebody reads the run; who runs more of it is not disturbed.
+Consecutive shards become one shard: one file of rows, with row groups of episodes that
+did not pass first, and one manifest with their sums. It is committed like any shard,
+and supersedes the shards in it; only then are these removed, so a crash at any point
+leaves the run complete. It must not run while the run is being read; adding episodes at
+the same time is safe.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _GROUP_ROWS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """Files of rows before and after."""
+    """How many files of rows there were before and after."""
 
     before: int
     after: int
@@ -48,9 +48,9 @@ def compact(out: Place, file_size: int = FILE_SIZE) -> Compacted:
     """Join a run's shards until their rows are about ``file_size`` bytes.
 
     Raises:
-        NotARun: no run was written to ``out``, or something of it is damaged.
+        NotARun: ``out`` has no run, or a damaged file.
         BadRequest: it is of format 1, which has no manifests.
-        CannotWrite: the disk is full, say; the run is what it was.
+        CannotWrite: the disk is full, say; the run is unchanged.
     """
     if read_run_file(out)["format"] != RUN_FORMAT:
         raise BadRequest(f"{out} holds a run of an older crashmq; it stays as it is.")
@@ -65,9 +65,10 @@ def compact(out: Place, file_size: int = FILE_SIZE) -> Compacted:
 def _together(
     out: Place, shards: Iterable[Shard], file_size: int
 ) -> Iterator[list[Shard]]:
-    """Shards without a gap between them, as many as make a file of this size.
+    """Groups of consecutive shards, each as large as a file of this size.
 
-    One that ends during a shard of a longer run stays by itself: that one replaces it.
+    A last shard that is shorter than the usual bounds stays alone: a longer run will
+    replace it.
     """
     some: list[Shard] = []
     size = 0
@@ -110,7 +111,7 @@ def _row_groups(out: Place, shards: Sequence[Shard]) -> Iterator[pa.Table]:
 
 
 def _remove_superseded(out: Place) -> None:
-    """Remove what lies within a committed shard; manifests first."""
+    """Remove the files of shards that lie within a committed shard; manifests first."""
     there = committed(out)
     for kind in (MANIFESTS_DIR, EPISODES_DIR):
         for file in listed(out / kind):

@@ -1,7 +1,7 @@
-"""Survival curves as geometry: how many bugs are still alive after how long.
+"""Survival curves as geometry: how many planted bugs are still not found, by time.
 
-Time is drawn by its logarithm, from ten milliseconds on, for kills span five powers of
-ten. Nothing here writes markup, as in ``charts``.
+The axis of time is logarithmic and begins at ten milliseconds, since the times of kills
+span five powers of ten. Nothing here writes markup, as in ``charts``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FIRST_S = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One curve: its name, the place of that, and its path."""
+    """One curve: its name, the position of the name, and its path."""
 
     name: str
     label: Label
@@ -29,7 +29,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """Curves under one pair of axes; ``end`` is where the plot ends on the right."""
+    """Curves with the same axes; ``end`` is the right end of the plot."""
 
     width: float
     height: float
@@ -45,10 +45,10 @@ class Curves:
 def survival_curves(
     moments: Mapping[str, Sequence[tuple[float, float]]], until_s: float
 ) -> Curves:
-    """Step curves that fall from 1.
+    """Step curves that begin at 1 and fall.
 
     Args:
-        moments: by curve, (seconds, share still alive from then on), by time.
+        moments: by curve, pairs (seconds, share still not found from then on), by time.
         until_s: where the axis of time ends.
     """
     last = math.ceil(math.log10(max(until_s, 1.0)))

@@ -1,4 +1,4 @@
-"""The errors between a run and its report; each message is one sentence."""
+"""The errors of runs and reports; each message is one sentence."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ class ReportError(Exception):
 
 
 class EnvironmentMissing(ReportError, RuntimeError):
-    """Something is missing on the machine; the message says how to get it."""
+    """Something is not installed on the machine; the message says how to install it."""
 
 
 class CannotWrite(EnvironmentMissing):
-    """A shard could not be written; those that were are kept."""
+    """A shard could not be written; shards written before are kept."""
 
 
 class ShardLost(EnvironmentMissing):
-    """A shard was begun again and again, and its process died each time."""
+    """A shard was run repeatedly, and its process died each time."""
 
 
 class BadRequest(ReportError, ValueError):
@@ -32,4 +32,4 @@ class NotARun(BadRequest):
 
 
 class BadMaster(BadRequest):
-    """The master is not an address that Spark knows."""
+    """The master is not an address in a form that Spark knows."""

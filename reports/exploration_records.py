@@ -1,8 +1,8 @@
-"""The rows of an exploration, a JSON object a line, written without Arrow.
+"""The rows of an exploration, as JSON lines, written without Arrow.
 
 ``findings.jsonl`` has a row for each distinct failure, ``classes.jsonl`` one for each
-class of states: what happened, how often, and how often by chance. No row stands for a
-single state, so millions of them cost no space.
+class of states: what happened, how often, and how often by random choice. There is no
+row for a single state, so millions of states cost no space.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CLASSES_FILE = "classes.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class FindingRow:
-    """One distinct failure, at its smallest."""
+    """One distinct failure, with its smallest program."""
 
     signature: str
     law: str
@@ -46,7 +46,7 @@ class ClassRow:
 def write_rows(
     findings: Sequence[FindingRow], classes: Sequence[ClassRow], out: Path
 ) -> None:
-    """Keep the rows of an exploration in its directory."""
+    """Write the rows of an exploration into its directory."""
     for name, rows in ((FINDINGS_FILE, findings), (CLASSES_FILE, classes)):
         lines = [json.dumps(asdict(row), ensure_ascii=False) for row in rows]
         write_text(out / name, "".join(f"{line}\n" for line in lines))

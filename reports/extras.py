@@ -1,7 +1,7 @@
-"""The command that installs an extra, for a wheel and for a checkout alike.
+"""The command that installs an extra, for an installed package and for a checkout.
 
-Where crashmq is installed, pip finds it by its name and adds what the extra has. A
-checkout that is only on the path has no such name, so there its directory is named.
+If crashmq is installed, pip finds it by its name. A checkout that is only on the path
+has no installed name, so the command names its directory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _ROOT = Path(__file__).resolve().parents[1]
 
 
 def install(extra: str) -> str:
-    """What to type to get an extra of pyproject.toml; "" for what every install has."""
+    """The command that installs an extra of pyproject.toml; extra "": no extra."""
     brackets = f"[{extra}]" if extra else ""
     if _is_installed() or not (_ROOT / "pyproject.toml").is_file():
         what = f"crashmq{brackets}"

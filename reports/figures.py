@@ -1,4 +1,4 @@
-"""The small tables of a report as plain values, without Spark."""
+"""The tables of a report as plain values, without Spark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from crashmq.reports.records import (
 
 @dataclass(frozen=True, slots=True)
 class LawExcuses:
-    """How often one law was asked, and excused, by each fact."""
+    """How often one law was asked, and how often each fact excused it."""
 
     law: str
     asked: int
@@ -32,7 +32,7 @@ class LawExcuses:
 
     @property
     def share(self) -> float:
-        """The share of its moments in which the law was excused, 0 to 1."""
+        """The share of its moments in which the law was excused, from 0 to 1."""
         return self.excused / (self.asked + self.excused)
 
 
@@ -61,13 +61,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """What was known of failures before a run, each by its signature.
+    """What was known of failures before a run, by signature.
 
     Attributes:
-        history: what the nights before tell of each failure of this run.
-        excused: what the baseline says of those that are no reason for red.
-        expired: entries of the baseline that are an excuse no more, in a line each.
-        resolved: what nights before met and this one not, in a line each.
+        history: for each failure of this run, what earlier nights say about it.
+        excused: the failures that the baseline accepts, with its text.
+        expired: the entries of the baseline that have expired, a line each.
+        resolved: the failures of earlier nights that this one did not find, a line
+            each.
     """
 
     history: Mapping[str, str] = field(default_factory=dict)
@@ -78,7 +79,7 @@ class Background:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """A run in numbers; ``elapsed_s`` is None if it was cut short."""
+    """The numbers of a run; ``elapsed_s`` is None if it was interrupted."""
 
     run: dict[str, Any]
     declared: Declared
@@ -95,13 +96,13 @@ class Figures:
 
     @property
     def definition(self) -> dict[str, Any]:
-        """The run's parameters, as the task gave them."""
+        """The run's parameters, from its task."""
         definition: dict[str, Any] = self.run["definition"]
         return definition
 
     @property
     def scenario_names(self) -> list[str]:
-        """Every scenario asked for or seen, in the order asked for."""
+        """Every scenario requested or seen, in the order of the request."""
         asked = [str(name) for name in self.definition.get("scenarios", [])]
         seen = [totals.scenario for totals in self.scenarios]
         return list(dict.fromkeys(asked + seen))
@@ -121,21 +122,21 @@ class Figures:
 
     @property
     def violated(self) -> list[Finding]:
-        """Broken laws, most frequent first."""
+        """Failures that violate a law, most frequent first."""
         return [found for found in self.findings if found.outcome == "violated"]
 
     @property
     def unexcused(self) -> list[Finding]:
-        """Broken laws that no baseline knows of."""
+        """Violations that no entry of the baseline accepts."""
         excused = self.background.excused
         return [found for found in self.violated if found.signature not in excused]
 
     @property
     def ended(self) -> list[Finding]:
-        """Episodes that hung, died or left; the store's doing, so far as one knows."""
+        """Episodes that hung, or whose process died or exited, by the store's fault."""
         return [found for found in self.unjudged if found.outcome != "unknown"]
 
     @property
     def unjudged(self) -> list[Finding]:
-        """Failures in which no law was found broken: unknown, timeout, signal, exit."""
+        """Failures without a violated law: unknown, timeout, signal, exit."""
         return [found for found in self.findings if found.outcome != "violated"]

@@ -1,8 +1,8 @@
-"""Files that are either whole or absent, and the JSON of a run's directory.
+"""Writes files that are whole or absent, and reads the JSON of a run's directory.
 
-A file is written under a name that readers pass over, synced, and renamed: a kill or a
-power loss leaves the old file, the new one, or none. ``run_dir`` says what else there
-is in the directory of a run.
+A file is written under a temporary name that readers skip, synced, and renamed, so a
+kill or a power loss leaves the old file, the new one, or none. The files of a run's
+directory are listed in ``run_dir``.
 """
 
 from __future__ import annotations
@@ -70,19 +70,19 @@ _DECLARED: dict[str, tuple[Kind, str]] = {
 
 
 def temporary_beside(path: Path) -> Path:
-    """A new name in the same directory that no reader of Parquet looks at."""
+    """A new name in the same directory that readers of Parquet skip."""
     return path.with_name(f".{path.name}.{uuid4().hex}{_TEMPORARY}")
 
 
 def move_into_place(temporary: Path, path: Path) -> None:
-    """Sync ``temporary`` and give it its name; durable when this returns."""
+    """Sync ``temporary`` and rename it to ``path``; durable when this returns."""
     _sync(temporary)
     temporary.replace(path)
     _sync(path.parent)
 
 
 def write_text(path: Place, text: str) -> None:
-    """Replace ``path`` by ``text``, all of it or nothing."""
+    """Replace ``path`` by ``text``, atomically."""
     if isinstance(path, Remote):
         path.write_bytes(text.encode())
         return
@@ -97,10 +97,10 @@ def write_json(path: Place, value: object) -> None:
 
 
 def check_output(out: Place) -> None:
-    """See that a run may be written to ``out``; touches nothing.
+    """Check that a run may be written to ``out``; writes nothing.
 
-    Spark's own directory may be there, and what was never given its name: a start that
-    failed leaves them.
+    Spark's own directory and temporary files are allowed there, since a failed start
+    leaves them.
 
     Raises:
         OutputExists: ``out`` is a file, or a directory with anything else in it.
@@ -132,7 +132,7 @@ def read_run_file(out: Place) -> dict[str, Any]:
     """``run.json``: format, run_id, definition, episodes.
 
     Raises:
-        NotARun: there is none, or of a format this version does not know.
+        NotARun: it is absent, or its format is unknown to this version.
     """
     run = read_json(out, RUN_FILE)
     if run.get("format") not in FORMATS:
@@ -148,10 +148,10 @@ def read_run_file(out: Place) -> dict[str, Any]:
 
 
 def read_elapsed_s(out: Place) -> float | None:
-    """How long a run of format 1 took; None if it was cut short.
+    """How long a run of format 1 took; None if it was interrupted.
 
     Raises:
-        NotARun: ``finished.json`` says something else.
+        NotARun: ``finished.json`` has other content.
     """
     path = out / FINISHED_FILE
     if not path.exists():
@@ -162,7 +162,7 @@ def read_elapsed_s(out: Place) -> float | None:
 
 
 def write_declared(out: Place, declared: Declared) -> None:
-    """``declared.json``: everything that could have happened in this run."""
+    """Write ``declared.json``: everything that could have happened in this run."""
     write_json(out / DECLARED_FILE, asdict(declared))
 
 
@@ -170,7 +170,7 @@ def read_declared(out: Place) -> Declared:
     """Everything that could have happened in the run of ``out``.
 
     Raises:
-        NotARun: ``declared.json`` is absent or says something else.
+        NotARun: ``declared.json`` is absent or has other content.
     """
     value = read_json(out, DECLARED_FILE)
     check_fields(out / DECLARED_FILE, value, _DECLARED, ())

@@ -1,8 +1,8 @@
-"""Each distinct failure of a run, by Spark.
+"""The distinct failures of a run, computed by Spark.
 
-``episodes`` has the columns of ``EpisodeRecord``. A failure is known by its signature;
-an episode without one that did not pass (its process died, or took too long) gets its
-outcome and scenario for a signature.
+``episodes`` has the columns of ``EpisodeRecord``. Failures are distinguished by
+signature; an episode without one that did not pass (its process died or timed out) gets
+its outcome and scenario as its signature.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from pyspark.sql import functions as F  # noqa: N812  # the field's name for it
 
 
 def findings(episodes: DataFrame) -> DataFrame:
-    """One row per distinct failure: its smallest episode, and how many there were.
+    """One row for each distinct failure: its smallest episode, and their number.
 
-    (signature, outcome, law, scenario, subject, mutant, seed, setup, program,
-    digest, episode_id, steps, step, op, message, events, episodes); step, op and
-    message are of the first breach, -1 and "" where no law had spoken.
+    (signature, outcome, law, scenario, subject, mutant, seed, setup, program, digest,
+    episode_id, steps, step, op, message, events, episodes); step, op and message are
+    those of the first violation, -1 and "" without one.
     """
     return (
         episodes.transform(only_not_passed)
@@ -32,7 +32,7 @@ def findings(episodes: DataFrame) -> DataFrame:
 
 
 def only_not_passed(episodes: DataFrame) -> DataFrame:
-    """Episodes in which a law was broken, unknown, or never heard."""
+    """Episodes in which a law was violated or unknown, or that were not judged."""
     return episodes.where(F.col("outcome") != "passed")
 
 
@@ -44,7 +44,7 @@ def with_signature(failures: DataFrame) -> DataFrame:
 
 
 def with_breach(failures: DataFrame) -> DataFrame:
-    """Add ``law``, ``step``, ``op``, ``message`` of the first law not kept."""
+    """Add ``law``, ``step``, ``op``, ``message`` of the first violated law."""
     breach = F.array_min(F.transform(_not_kept(), _by_step))
     return (
         failures.withColumn("breach", breach)

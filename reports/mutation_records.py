@@ -1,8 +1,8 @@
-"""The row of a hunt for one planted bug, and the file that keeps rows.
+"""The row of a hunt for one planted bug, and the file that has such rows.
 
-Integers are 64-bit, the rest is text, as in ``records``. Times are the only columns
-that differ when a hunt is repeated with enough budget. ``hunts.jsonl`` is a row a line,
-written without Arrow, since a search for bugs must not need it.
+Integers are 64-bit, everything else is text, as in ``records``. If a hunt is repeated
+with enough budget, only times differ. ``hunts.jsonl`` has a row on each line, written
+without Arrow, since a search for bugs must not require it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class HuntRecord:
 
 
 def write_rows(rows: Sequence[HuntRecord], out: Path) -> None:
-    """Keep the rows of a campaign in its directory, all of them or none."""
+    """Write the rows of a campaign into its directory, atomically."""
     lines = [json.dumps(asdict(row), ensure_ascii=False) for row in rows]
     write_text(out / HUNTS_FILE, "".join(f"{line}\n" for line in lines))
 
@@ -65,7 +65,7 @@ def read_rows(out: Path) -> list[HuntRecord]:
     """The rows of a campaign.
 
     Raises:
-        NotARun: there are none, or not of this version.
+        NotARun: there are none, or they are of another version.
     """
     path = out / HUNTS_FILE
     try:

@@ -1,6 +1,6 @@
-"""A campaign as a page: collects the results of its hunts and writes them.
+"""The report of a campaign of hunts for planted bugs.
 
-``report.html`` is one file that opens offline, ``report.md`` the same in short.
+``report.html`` is a single file that opens offline, ``report.md`` a short version.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class MatrixRow:
 
 @dataclass(frozen=True, slots=True)
 class MutationPage:
-    """All values that the templates of a campaign's page print."""
+    """All values printed by the templates of the report."""
 
     summary: dict[str, Any]
     mutants: list[dict[str, Any]]
@@ -52,15 +52,15 @@ class MutationPage:
 def render_campaign(
     session: SparkSession, out: Path, before: Path | None = None
 ) -> dict[str, Any]:
-    """Write the report of the campaign in ``out``; its summary.
+    """Write the report of the campaign in ``out``; returns its summary.
 
     Args:
         session: reads and aggregates the rows.
-        out: what ``crashmq mutants --out`` was given.
-        before: the directory of an older campaign, to be held against it.
+        out: the directory given to ``crashmq mutants --out``.
+        before: the directory of an older campaign to compare with.
 
     Raises:
-        NotARun: one of them holds no campaign.
+        NotARun: one of them has no campaign.
     """
     page = campaign_page(session, out, before)
     html, markdown = environments()
@@ -153,7 +153,7 @@ def _part(some: int, every: int) -> float | None:
 
 
 def _ratio(mutants: Sequence[dict[str, Any]]) -> float | None:
-    """The 90th percentile of shrunk ops by those of the hand-made trigger."""
+    """The 90th percentile of shrunk ops divided by the ops of the hand-made trigger."""
     ratios = sorted(
         row["ops"] / row["trigger_ops"]
         for row in mutants
@@ -163,7 +163,7 @@ def _ratio(mutants: Sequence[dict[str, Any]]) -> float | None:
 
 
 def _moved(row: dict[str, Any]) -> bool:
-    """Whether more or fewer hunts ended in a kill, or their time changed by half."""
+    """Whether the number of kills changed, or the time by half."""
     if row["hunts"] < 0 or row["was_hunts"] < 0:
         return True
     was, now = row["was_kills"] / row["was_hunts"], row["kills"] / row["hunts"]

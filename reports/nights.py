@@ -1,9 +1,9 @@
-"""Runs of several nights side by side: what is new, known, back and resolved.
+"""Compares the runs of several nights: which failures are new, known, back, resolved.
 
-A failure is followed by its signature through the nights that could have met it: those
-that judged the same store in its scenario. One that the last night did not meet is
-resolved only if that night was long enough to meet it, by how often it was met before;
-else nobody knows, and that is said. Nothing here reads a file.
+A failure is followed by its signature through the nights that could have found it:
+those that ran its scenario against the same store. A failure that the last night did
+not find counts as resolved only if that night was long enough to find it, by its
+frequency before; otherwise its state is unknown. Nothing here reads a file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Place = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """A failure in one night, in how many episodes."""
+    """A failure in one night, and the number of its episodes."""
 
     law: str
     scenario: str
@@ -38,7 +38,7 @@ class Met:
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """A run as one of several; ``when`` orders them."""
+    """One run among several; they are ordered by ``when``."""
 
     name: str
     when: str
@@ -51,13 +51,13 @@ class Night:
 
     @property
     def episodes_per_second(self) -> float | None:
-        """How fast it was; None if it was cut short."""
+        """The run's speed; None if it was interrupted."""
         return self.counts.episodes / self.elapsed_s if self.elapsed_s else None
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """A night in numbers."""
+    """The numbers of a night."""
 
     episodes: int
     planned: int
@@ -74,10 +74,11 @@ class Followed:
     """One failure through the nights.
 
     Attributes:
-        episodes: of each night, in how many it was met; None where nobody asked.
-        excuse: what the baseline says of it, "" if it is no entry's.
-        missed_by_chance: were it still there and as frequent, the chance that the last
-            night would not have met it; 0 if it did.
+        episodes: for each night, the number of its episodes; None if the night could
+            not have found it.
+        excuse: the baseline's text about it, "" if no entry accepts it.
+        missed_by_chance: the probability that the last night misses it if it is still
+            there and as frequent as before; 0 if it was found.
     """
 
     signature: str
@@ -93,7 +94,7 @@ class Followed:
 
     @property
     def told(self) -> str:
-        """The text on this failure's state in the last night."""
+        """A text about this failure's state in the last night."""
         match self.state:
             case "new":
                 said = "new"
@@ -113,10 +114,10 @@ class Followed:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """What was reached up to one night, and what is still to be expected.
+    """What was found up to one night, and what is still to be expected.
 
-    ``unseen`` is the chance that the next crash is of a kind that no night has tried:
-    the share of those tried once (Good and Turing).
+    ``unseen`` is the estimated probability that the next crash is of a kind that no
+    night has tried: the share of crashes whose kind occurred once (Good and Turing).
     """
 
     places: int
@@ -126,7 +127,7 @@ class Discovery:
 
 @dataclass(frozen=True, slots=True)
 class Nights:
-    """Nights in order, all their failures, and how discovery progresses."""
+    """Nights in order, all their failures, and the progress of discovery."""
 
     nights: tuple[Night, ...]
     failures: tuple[Followed, ...]
@@ -134,27 +135,27 @@ class Nights:
 
     @property
     def last(self) -> Night:
-        """The night that is reported."""
+        """The newest night, which the report is about."""
         return self.nights[-1]
 
     @property
     def met(self) -> list[Followed]:
-        """What the last night met."""
+        """The failures found by the last night."""
         return [one for one in self.failures if one.state in (NEW, KNOWN, BACK)]
 
     @property
     def red(self) -> list[Followed]:
-        """What went wrong in the last night, and no baseline excuses."""
+        """The failures of the last night that no entry of the baseline accepts."""
         return [one for one in self.met if one.outcome != "unknown" and not one.excuse]
 
     @property
     def resolved(self) -> list[Followed]:
-        """What the night before met, or one of those before it, and this one not."""
+        """Failures of earlier nights that are resolved in the last one."""
         return [one for one in self.failures if one.state == RESOLVED]
 
     @property
     def exit_code(self) -> int:
-        """1 if the last night met something unexcused, 5 if it judged too little."""
+        """1 if the last night has an unaccepted failure, 5 if it ran too little."""
         if self.red:
             return 1
         counts = self.last.counts
@@ -177,7 +178,7 @@ class Nights:
 
 
 def night_of(name: str, figures: Figures, began: str = "") -> Night:
-    """A run as a night; the date in its directory's name comes before when it began."""
+    """A run as a night; ordered by the date in its directory's name, else its begin."""
     definition, laws = figures.definition, figures.laws
     dated = _DATE.match(name)
     checked = {row.law for row in laws if row.checks}
@@ -211,11 +212,12 @@ def night_of(name: str, figures: Figures, began: str = "") -> Night:
 
 
 def side_by_side(nights: Sequence[Night], excuse: Excuse = lambda *_: "") -> Nights:
-    """Nights as they follow one another, by ``when`` and name.
+    """Nights ordered by ``when`` and name, with their failures followed through them.
 
     Args:
         nights: at least one.
-        excuse: of a failure's law and scenario, what the baseline says; "" for nothing.
+        excuse: returns the baseline's text for a failure's law and scenario; "" for
+            none.
     """
     ordered = tuple(sorted(nights, key=lambda night: (night.when, night.name)))
     signatures = sorted({name for night in ordered for name in night.met})
@@ -225,7 +227,7 @@ def side_by_side(nights: Sequence[Night], excuse: Excuse = lambda *_: "") -> Nig
 
 
 def without_earlier(nights: Nights, columns: int) -> Nights:
-    """The last ``columns`` nights; failures only keep the columns of these."""
+    """The last ``columns`` nights; failures keep only the columns of these."""
     failures = [
         replace(one, episodes=one.episodes[-columns:]) for one in nights.failures
     ]
@@ -277,7 +279,7 @@ def _state(episodes: Sequence[int | None], chance: float) -> str:
 
 
 def _missed_by_chance(episodes: Sequence[int | None], nights: Sequence[Night]) -> float:
-    """The chance that the last night, and those like it, missed what is still there."""
+    """The probability that the nights since a failure was last found all missed it."""
     if episodes[-1] is None or episodes[-1] > 0:
         return 0.0
     met_in = [n for n, times in enumerate(episodes) if times]

@@ -1,8 +1,8 @@
-"""Nights as a page: reads the runs of a directory, and writes three files there.
+"""The page that compares the runs of a directory: reads them, and writes three files.
 
-Each run is summed up from its manifests, as its own report is, so that a run which was
-copied here from another machine, or never reported, counts as any other. A run that
-cannot be read is named and left out.
+Each run is aggregated from its manifests, as its own report is, so a run copied from
+another machine, or never reported, counts as well. A run that cannot be read is named
+and left out.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SHOWN_MAX = 14  # nights that have a column in the table of failures
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One trend: its title, its columns, and the last value."""
+    """One chart of a value over the nights: its title, columns, and the last value."""
 
     title: str
     chart: Columns
@@ -40,9 +40,9 @@ class Panel:
 
 
 def nights_before(place: Place) -> list[Night]:
-    """The runs in the same directory whose names come before a run's, if readable.
+    """The readable runs in the same directory whose names come before a run's.
 
-    Only those whose names begin with a date count, so that names are in order.
+    Only names that begin with a date count, so that their order is that of time.
     """
     nights = []
     for other in listed(place.parent):
@@ -56,7 +56,7 @@ def read_nights(directory: Place) -> tuple[list[Night], list[str]]:
     """The runs in a directory, and a sentence for each that cannot be read.
 
     Raises:
-        NotARun: there is none that can.
+        NotARun: none of them can be read.
     """
     nights, unreadable = [], []
     for place in listed(directory):
@@ -77,7 +77,7 @@ def _read(place: Place) -> Night:
 
 
 def one_night(place: Place, figures: Figures) -> Night:
-    """The run in a directory, already summed up, as a night."""
+    """An aggregated run as a night."""
     sessions = read_sessions(place)
     return night_of(place.name, figures, sessions[0].began if sessions else "")
 
@@ -124,7 +124,7 @@ def panels_of(nights: Nights) -> list[Panel]:
 
 
 def as_json(nights: Nights) -> dict[str, Any]:
-    """The same for programs; of kinds of crashes their number alone."""
+    """The nights as JSON; for kinds of crashes only their number."""
     rows = []
     for night, found in zip(nights.nights, nights.discovery, strict=True):
         row = {key: value for key, value in asdict(night).items() if key != "places"}

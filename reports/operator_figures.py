@@ -1,6 +1,6 @@
-"""Figures of a run of machine-made mutants: rates with intervals, and survivors.
+"""The numbers of a run of generated mutants: kill rates with intervals, and survivors.
 
-Needs the standard library alone, so that a run can be read where no Spark is.
+It needs only the standard library, so that a run can be read without Spark.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UNKNOWN = "not looked at"
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How many of ``of`` were killed; ``low`` and ``high`` hold the rate with 95 %."""
+    """``killed`` of ``of`` mutants; ``low`` and ``high``: 95 % confidence interval."""
 
     name: str
     killed: int
@@ -35,12 +35,12 @@ class Rate:
 
     @property
     def rate(self) -> float:
-        """The share killed; 0 of none."""
+        """The share killed; 0 without mutants."""
         return self.killed / self.of if self.of else 0.0
 
 
 def rate_of(name: str, killed: int, of: int) -> Rate:
-    """A rate with Wilson's interval, which holds for few and for rates near 1 too.
+    """A rate with Wilson's interval, valid for few mutants and for rates near 1.
 
     Source: Wilson 1927, "Probable inference, the law of succession, and statistical
     inference".
@@ -57,12 +57,12 @@ def rate_of(name: str, killed: int, of: int) -> Rate:
 
 
 def counted(rows: Sequence[OperatorRecord]) -> list[OperatorRecord]:
-    """The rows that say something about the mutant."""
+    """The rows whose outcome counts for the rate."""
     return [row for row in rows if row.outcome in ("killed", "survived")]
 
 
 def rates_by_budget(rows: Sequence[OperatorRecord]) -> list[Rate]:
-    """The rate at each budget that every survivor was given."""
+    """The rate at each budget that every survivor has used up."""
     found = counted(rows)
     left = [row.cpu_us for row in found if not row.is_killed]
     rates: list[Rate] = []
@@ -92,7 +92,7 @@ def module_of(row: OperatorRecord) -> str:
 
 
 def package_of(row: OperatorRecord) -> str:
-    """The mutated module's package, two names deep."""
+    """The mutated module's package, two levels deep."""
     parts = module_of(row).split(".")
     return ".".join(parts[:2] if len(parts) > 2 else parts[:1])
 
@@ -103,7 +103,7 @@ def function_of(row: OperatorRecord) -> str:
 
 
 def class_of(row: OperatorRecord) -> str:
-    """What is known of a survivor: whether its line ran, whether anything differed."""
+    """A survivor's class: whether its line ran, whether any observation differed."""
     if row.reached == 0 and row.differing <= 0:
         return NOT_REACHED
     if row.differing > 0:
@@ -146,7 +146,7 @@ def summary_of_operators(
 
 
 def sentence_of(rows: Sequence[OperatorRecord]) -> str:
-    """The verdict in one sentence."""
+    """The result in one sentence."""
     found = counted(rows)
     killed = sum(row.is_killed for row in found)
     rate = rate_of("", killed, len(found))
@@ -157,7 +157,7 @@ def sentence_of(rows: Sequence[OperatorRecord]) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as people read it."""
+    """A share as a percentage."""
     return f"{100 * share:.1f} %"
 
 
@@ -189,7 +189,7 @@ def report_of(rows: Sequence[OperatorRecord], asked: dict[str, Any]) -> str:
 
 
 def survivors_of(rows: Sequence[OperatorRecord]) -> str:
-    """The survivors, function by function, each with what was changed."""
+    """The survivors, function by function, each with its change."""
     left = [row for row in counted(rows) if not row.is_killed]
     lines = ["## Survivors", ""]
     classes = Counter(map(class_of, left))
@@ -224,7 +224,7 @@ def _told(row: OperatorRecord) -> str:
 
 
 def _changed(row: OperatorRecord) -> str:
-    """The first lines that differ."""
+    """The first changed lines."""
     old, new = row.before.splitlines(), row.after.splitlines()
     gone = [line.strip() for line in old if line not in new]
     come = [line.strip() for line in new if line not in old]

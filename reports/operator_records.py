@@ -1,8 +1,8 @@
-"""The row of a hunt for a mutant made by machine, and the file that keeps rows.
+"""The row of a hunt for one generated mutant, and the file that has such rows.
 
-``operators.jsonl`` is appended to, a row a line, as hunts end, so that a run that was
-interrupted can be gone on with; of several rows of one mutant the last one counts.
-``operators.json`` says what was asked for. Integers are 64-bit, the rest is text.
+``operators.jsonl`` gets a row on a line when a hunt ends, so that an interrupted run
+can be continued; if a mutant has several rows, the last one counts. ``operators.json``
+has the run's parameters. Integers are 64-bit, everything else is text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Lines: TypeAlias = dict[str, dict[int, int]]  # slices by module and line
 
 @dataclass(slots=True)
 class OperatorRecord:
-    """One search for one mutant made by machine."""
+    """One search for one generated mutant."""
 
     id: str
     module: str
@@ -59,7 +59,7 @@ class OperatorRecord:
 
 
 def append_row(out: Path, row: OperatorRecord) -> None:
-    """Keep one more row; durable when this returns."""
+    """Append a row; durable when this returns."""
     line = json.dumps(asdict(row), ensure_ascii=False) + "\n"
     with (out / ROWS_FILE).open("a", encoding="utf-8") as file:
         file.write(line)
@@ -68,12 +68,12 @@ def append_row(out: Path, row: OperatorRecord) -> None:
 
 
 def read_operator_rows(out: Path) -> list[OperatorRecord]:
-    """The last row of each mutant, in the order in which mutants came first.
+    """The last row of each mutant, in the order of their first rows.
 
-    A line without its end was being written when the run was ended: it is passed over.
+    A last line without its line end was interrupted, and is skipped.
 
     Raises:
-        NotARun: there are none, or not of this version.
+        NotARun: there are none, or they are of another version.
     """
     path = out / ROWS_FILE
     try:
@@ -88,7 +88,7 @@ def read_operator_rows(out: Path) -> list[OperatorRecord]:
 
 
 def cut_torn_row(out: Path) -> None:
-    """Cut what an ended run left of a row, so that the next one begins a line."""
+    """Cut off an interrupted last line, so that the next row begins a new one."""
     path = out / ROWS_FILE
     if path.exists():
         data = path.read_bytes()
@@ -99,12 +99,12 @@ def cut_torn_row(out: Path) -> None:
 
 
 def write_asked(out: Path, asked: dict[str, Any]) -> None:
-    """``operators.json``: what decides the rows, and what drawing passed over."""
+    """Write ``operators.json``: the run's parameters, and the mutants left out."""
     write_json(out / ASKED_FILE, {"format": FORMAT, **asked})
 
 
 def read_asked(out: Path) -> dict[str, Any]:
-    """What the run of a directory was asked for.
+    """The parameters of the run in a directory.
 
     Raises:
         NotARun: it is no such run, or of another version.

@@ -1,7 +1,7 @@
-"""Figures arranged as a page: which table, which chart, in which order of rows.
+"""Arranges the figures of a run as a page: tables, charts, and the order of their rows.
 
-Pure functions from ``Figures`` to what the templates print. Axes are the names known
-beforehand and whatever else was seen, so that a place never reached is still a row.
+Pure functions from ``Figures`` to the values that templates print. Axes have all
+declared names and whatever else was seen, so that a name never reached still has a row.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class LawCell:
 
 @dataclass(frozen=True, slots=True)
 class LawRow:
-    """One law over all scenarios, cells in the order of the scenarios."""
+    """One law over all scenarios, with cells in the order of the scenarios."""
 
     law: str
     sentence: str
@@ -52,7 +52,7 @@ class LawRow:
 
 @dataclass(frozen=True, slots=True)
 class ExcuseRow:
-    """One law and how often each fact of the matrix excused it, in that order."""
+    """One law, and how often each of the table's facts excused it, in their order."""
 
     law: str
     sentence: str
@@ -65,7 +65,7 @@ class ExcuseRow:
 
 @dataclass(frozen=True, slots=True)
 class Excuses:
-    """The matrix of excuses: the facts that were missing once, and the laws."""
+    """The table of excuses: the facts that excused any law, and the laws."""
 
     facts: dict[str, str]  # name: why a law asks for it
     rows: list[ExcuseRow]
@@ -85,7 +85,7 @@ class ProbeRow:
 
 @dataclass(frozen=True, slots=True)
 class FindingCard:
-    """One distinct failure as it is shown: with its law, its trace, its command."""
+    """One distinct failure as it is shown: its law, its trace, its command."""
 
     found: Finding
     sentence: str
@@ -101,7 +101,7 @@ class FindingCard:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """All that a template prints."""
+    """All values printed by a template."""
 
     summary: Summary
     figures: Figures
@@ -120,7 +120,7 @@ class Page:
 
 
 def page_of(figures: Figures, summary: Summary) -> Page:
-    """Arrange a run for a reader."""
+    """Arrange a run as a page."""
     cases = {
         failure.signature: failure.case
         for failure in (*summary.distinct_failures, *summary.unjudged_failures)
@@ -178,14 +178,14 @@ def crash_map(
 
 
 def crash_name(point: CrashPoint) -> str:
-    """A crash with its survivors, which only a power loss has a choice of."""
+    """A crash's kind; for a power loss with its survivors."""
     if point.kind == "process_kill" or not point.survivors:
         return point.kind
     return f"{point.kind}, {point.survivors}"
 
 
 def law_rows(figures: Figures) -> list[LawRow]:
-    """Every declared or seen law by id, one cell per scenario."""
+    """Every declared or seen law by id, with one cell per scenario."""
     seen = {(row.law, row.scenario): row for row in figures.laws}
     declared = figures.declared
     rows = []
@@ -211,7 +211,7 @@ def law_rows(figures: Figures) -> list[LawRow]:
 
 
 def excuses_of(figures: Figures, mostly: Sequence[str]) -> Excuses:
-    """Laws by the facts that excused them; those of ``mostly`` stand out."""
+    """Laws by the facts that excused them; those in ``mostly`` are marked."""
     reasons, sentences = figures.declared.facts, figures.declared.laws
     met = {row.fact for row in figures.excuses}
     facts = {name: reasons[name] for name in reasons if name in met}
@@ -232,7 +232,7 @@ def excuses_of(figures: Figures, mostly: Sequence[str]) -> Excuses:
 
 
 def probe_rows(figures: Figures) -> list[ProbeRow]:
-    """Every declared or seen probe by name, its hits over all scenarios."""
+    """Every declared or seen probe by name, with its hits over all scenarios."""
     required = figures.declared.required_probes
     rows: dict[str, ProbeRow] = {}
     for row in figures.probes:
@@ -252,7 +252,7 @@ def probe_rows(figures: Figures) -> list[ProbeRow]:
 
 
 def op_bars(figures: Figures) -> Bars:
-    """One bar per op, in declared order, its statuses by frequency."""
+    """One bar per op, in declared order, with its statuses by frequency."""
     counts: dict[str, dict[str, int]] = {op: {} for op in figures.declared.ops}
     for row in sorted(figures.ops, key=lambda row: (-row.times, row.status)):
         parts = counts.setdefault(row.op, {})
@@ -276,7 +276,7 @@ def tone(status: str) -> str:
 
 
 def detail_of(found: Finding) -> str:
-    """The message without a first line that only says the law again."""
+    """The message, without a first line that only repeats the law."""
     head, _, rest = found.message.partition("\n")
     says_the_law = found.law and head.startswith(f"{found.law} (")
     return textwrap.dedent(rest) if rest and says_the_law else found.message
@@ -291,7 +291,7 @@ def _state(checks: int, violations: int, unknown: int) -> str:
 
 
 def _unusual(setup: dict[str, Any], usual: dict[str, Any]) -> str:
-    """What of a store is set otherwise than usual."""
+    """The fields of a setup that differ from the usual setup."""
     told = [f"{k} {v}" for k, v in setup.items() if k not in usual or usual[k] != v]
     return ", ".join(told) or ("all settings as usual" if setup else "")
 

@@ -1,8 +1,8 @@
-"""Where a run is stored: a directory of this machine, or of an object store.
+"""Where a run is stored: a directory on this machine, or in an object store.
 
-``Place`` is what the rest of this package needs of either: a ``Path`` has it by itself,
-a ``Remote`` has it by ``pyarrow.fs``. A file is written whole or not at all: one PUT. A
-remote place is only its address until it is used, so it can be sent to executors;
+``Place`` is the interface that the rest of this package uses: a ``Path`` has it, and a
+``Remote`` implements it with ``pyarrow.fs``. A file is written atomically, by one PUT.
+A ``Remote`` is only an address until it is used, so it can be sent to executors;
 processes must not fork while it is in use, which its users ensure.
 """
 
@@ -26,7 +26,7 @@ _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What is asked of a file's state."""
+    """The size of a file, as ``stat`` returns it."""
 
     st_size: int
 
@@ -40,12 +40,12 @@ class Remote:
     options: str = ""
 
     def __str__(self) -> str:
-        """As it was typed."""
+        """The address as the user typed it."""
         options = f"?{self.options}" if self.options else ""
         return f"{self.scheme}://{self.path}{options}"
 
     def __truediv__(self, name: str) -> Remote:
-        """What is called so below it."""
+        """The place ``name`` below it."""
         return Remote(self.scheme, f"{self.path}/{name}", self.options)
 
     @property
@@ -59,11 +59,11 @@ class Remote:
         return Remote(self.scheme, self.path.rpartition("/")[0], self.options)
 
     def absolute(self) -> Remote:
-        """Itself: there is no current directory there."""
+        """Itself, since there is no current directory."""
         return self
 
     def exists(self) -> bool:
-        """Whether there is a file or a directory of this name."""
+        """Whether there is an object of this name, or objects below it."""
         import pyarrow.fs
 
         return bool(self._info().type != pyarrow.fs.FileType.NotFound)
@@ -79,7 +79,7 @@ class Remote:
         return bool(self._info().type == pyarrow.fs.FileType.Directory)
 
     def stat(self) -> Size:
-        """How large it is."""
+        """The size of an object."""
         info = self._info()
         if info.size is None:
             raise FileNotFoundError(f"{self}: no such object")
@@ -99,12 +99,12 @@ class Remote:
         return (one for one in self.iterdir() if fnmatch.fnmatchcase(one.name, pattern))
 
     def read_text(self, encoding: str = "utf-8") -> str:
-        """All of an object."""
+        """The whole content of an object, as text."""
         with _asked(self), self.filesystem.open_input_file(self.path) as file:
             return bytes(file.read()).decode(encoding)
 
     def write_bytes(self, data: Any) -> None:
-        """Put it, whole."""
+        """Write an object, atomically."""
         with (
             _asked(self, to_write=True),
             self.filesystem.open_output_stream(self.path) as stream,
@@ -112,7 +112,7 @@ class Remote:
             stream.write(data)
 
     def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
-        """Nothing: a directory is where objects are."""
+        """Do nothing: a directory exists if there are objects below it."""
 
     def unlink(self, *, missing_ok: bool = False) -> None:
         """Remove an object."""
@@ -122,7 +122,7 @@ class Remote:
 
     @property
     def filesystem(self) -> Any:
-        """What reads and writes it, of ``pyarrow.fs``; one for each process."""
+        """The ``pyarrow.fs`` file system for it; one for each process."""
         return _filesystem(self.scheme, self.path.partition("/")[0], self.options)
 
     def _info(self) -> Any:
@@ -135,7 +135,7 @@ Place: TypeAlias = Path | Remote
 
 
 def place_of(typed: str) -> Place:
-    """The place that the user typed: a path, or an address.
+    """The place for a path or an address that the user typed.
 
     Raises:
         BadRequest: it is an address of an unsupported kind.
@@ -169,7 +169,7 @@ def listed(place: Place, pattern: str = "*") -> list[Place]:
 
 
 def source_of(place: Place) -> Any:
-    """The file as pyarrow's Parquet reader takes it."""
+    """The file in the form that pyarrow's Parquet reader accepts."""
     if isinstance(place, Path):
         return place
     with _asked(place):
@@ -178,7 +178,7 @@ def source_of(place: Place) -> Any:
 
 @contextmanager
 def _asked(place: Remote, *, to_write: bool = False) -> Iterator[None]:
-    """Say in a sentence that an object store does not answer, or refuses."""
+    """Turn an error of an object store into a sentence."""
     try:
         yield
     except FileNotFoundError:

@@ -1,8 +1,8 @@
-"""A run as a page: collects its figures, judges it, and writes three files.
+"""The report of a run: collects its figures, judges it, and writes three files.
 
-``report.html`` is one file that opens offline: no script, no font, no reference.
-``report.md`` says the same in short, ``summary.json`` is for programs. The templates
-escape every text of a store.
+``report.html`` is a single file that opens offline, without scripts, fonts or
+references. ``report.md`` is a short version; ``summary.json`` is for programs. The
+templates escape every text of a store.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class _Code(str):
 def render(
     figures: Figures, out: Place, cases: Mapping[str, str] | None = None
 ) -> Summary:
-    """Write the report of the run in ``out``; an older one is replaced.
+    """Write the report of the run in ``out``, replacing an older one.
 
     Args:
-        figures: of that run, by ``collect_figures``.
+        figures: the run's, from ``collect_figures``.
         out: the run's directory.
-        cases: paths of saved case files by signature, for the replay commands; None
-            takes those that lie in ``out/cases`` under their signature.
+        cases: paths of saved case files by signature, for the replay commands; None:
+            those in ``out/cases`` named after their signature.
     """
     saved = cases_in(out, figures.findings) if cases is None else cases
     summary = summarise(figures, saved)
@@ -69,7 +69,7 @@ def cases_in(out: Place, found: list[Finding]) -> dict[str, str]:
 
 
 def collect_figures(aggregates: Aggregates, out: Place) -> Figures:
-    """Every table of the report of the run in ``out``, which is summed up already.
+    """Every table of the report of the aggregated run in ``out``.
 
     Raises:
         NotARun: no run was written to ``out``.
@@ -99,7 +99,7 @@ def collect_figures(aggregates: Aggregates, out: Place) -> Figures:
 
 
 def environments() -> tuple[Environment, Environment]:
-    """The templates' environments for HTML and for Markdown."""
+    """The Jinja environments for HTML and for Markdown."""
     return _html(), _markdown()
 
 
@@ -155,7 +155,7 @@ def short(number: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in two units at most: 12.3 s, 4 min 5 s, 6 h 1 min."""
+    """A duration in at most two units: 12.3 s, 4 min 5 s, 6 h 1 min."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -165,7 +165,7 @@ def duration(seconds: float) -> str:
 
 
 def part(share: float) -> str:
-    """A share that says neither none of what is there, nor all of what is not."""
+    """A share in percent; 0 % and 100 % only if it is exactly that."""
     if 0 < share < 0.001:
         return "<0.1%"
     if 0.999 < share < 1:
@@ -179,9 +179,9 @@ def _code(text: Any) -> _Code:
 
 
 def _without_controls(value: Any) -> Any:
-    """Write what no page shows, or what turns its direction, as Python writes it.
+    """Escape control characters and those that change the direction of writing.
 
-    ``models.printable`` does the same of one line; a report knows no other package.
+    ``models.printable`` does the same for one line; this package imports no other.
     """
     if not isinstance(value, str) or value.isprintable():
         return value
@@ -195,7 +195,7 @@ def _without_controls(value: Any) -> Any:
 
 
 def _plain_in_markdown(value: Any) -> Any:
-    """Escape what Markdown or HTML would take for markup, in every printed value."""
+    """Escape what Markdown or HTML would read as markup, in every printed value."""
     value = _without_controls(value)
     if isinstance(value, _Code) or not isinstance(value, str):
         return value

@@ -1,19 +1,20 @@
-"""The directory of a run that can be gone on with.
+"""The directory of a run, which can be continued.
 
 ::
 
-    run.json                          what was asked for; written first
+    run.json                          the run's parameters; written first
     declared.json                     what could have happened
-    sessions/0001.json                how each command went that worked on it
+    sessions/0001.json                the result of each command that added to it
     episodes/0000000050-0000000100.parquet     the rows of these episodes
     manifests/0000000050-0000000100.parquet    what commits them, and their sums
     report.html, report.md, summary.json, cases/
     spark/                            log and scratch space of Spark
 
-What a run is, is its definition, and that is no word about its length: whoever gives
-the same one goes on with it. A name says which episodes it is of; what lies within
-another one of the same kind is superseded. So files of one run may be added to it, and
-none is ever changed. Who reads a run reads what its manifests name, and nothing else.
+A run is identified by its definition, which does not contain its length: a command with
+the same definition continues it. The name of a file says which episodes it has; a file
+whose episodes are all in another one of the same kind is superseded. So files may be
+added to a run, and none is ever changed. A reader reads only the files that manifests
+name.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ _SESSION = {
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One command that worked on a run."""
+    """One command that added to a run."""
 
     began: str  # date and time of day, UTC
     host: str
@@ -72,12 +73,12 @@ class Session:
 
 
 def name_of(shard: Shard) -> str:
-    """The file of these episodes, of rows or of their manifest."""
+    """The name of the file of a shard, for its rows and for its manifest."""
     return f"{shard.first_episode:010d}-{shard.end:010d}.parquet"
 
 
 def shard_named(name: str) -> Shard | None:
-    """What a file of this name is of; None if it is no shard's."""
+    """The shard of a file's name; None if it is not such a name."""
     found = _NAME.fullmatch(name)
     if found is None:
         return None
@@ -86,7 +87,7 @@ def shard_named(name: str) -> Shard | None:
 
 
 def committed(out: Place) -> list[Shard]:
-    """What a run has, in order; none of it twice."""
+    """The committed shards of a run in order, without superseded ones."""
     names = (path.name for path in listed(out / MANIFESTS_DIR))
     there = [shard for shard in map(shard_named, names) if shard is not None]
     kept: list[Shard] = []
@@ -97,7 +98,7 @@ def committed(out: Place) -> list[Shard]:
 
 
 def missing(out: Place, episodes: int) -> Iterator[Shard]:
-    """The shards of so many episodes that a run has not, in order."""
+    """The shards that a run of so many episodes lacks, in order."""
     there = committed(out)
     firsts = [shard.first_episode for shard in there]
     for shard in shards_of(episodes):
@@ -107,10 +108,10 @@ def missing(out: Place, episodes: int) -> Iterator[Shard]:
 
 
 def check_run(out: Place, run_id: str, definition: Mapping[str, Any]) -> None:
-    """See that a run of this definition may be begun or gone on with; touches nothing.
+    """Check that a run of this definition may begin or continue; writes nothing.
 
     Raises:
-        OutputExists: something else is there.
+        OutputExists: ``out`` has something else.
     """
     if not (out / RUN_FILE).exists():
         check_output(out)
@@ -143,20 +144,20 @@ def begin_run(
     episodes: int,
     declared: Declared,
 ) -> int:
-    """Begin a run in ``out``, or go on with the one that is there.
+    """Begin a run in ``out``, or continue the one that is there.
 
     Args:
-        out: a new directory, or one of a run of this very definition.
+        out: a new directory, or one with a run of the same definition.
         run_id: the definition's name.
-        definition: all that decides a row, but for its episode's number.
-        episodes: how many the run shall have, no fewer than it has.
-        declared: what could happen in it.
+        definition: everything that decides a row, except its episode's number.
+        episodes: how many the run shall have; a longer run keeps its length.
+        declared: everything that could happen in it.
 
     Returns:
         how many episodes it has already.
 
     Raises:
-        OutputExists: something else is there; nothing was written.
+        OutputExists: ``out`` has something else; nothing was written.
     """
     check_run(out, run_id, definition)
     there = sum(shard.episodes for shard in committed(out))
@@ -166,14 +167,14 @@ def begin_run(
 
 
 def end_early(out: Place) -> None:
-    """Let a run have been asked for what it has: its time was up."""
+    """Set the number of requested episodes to those it has, since time is up."""
     run = read_run_file(out)
     there = sum(shard.episodes for shard in committed(out))
     _write_run_file(out, run["run_id"], run["definition"], there)
 
 
 def new_session(out: Place) -> Place:
-    """The file of the next session, with a number that no other session has."""
+    """The file of the next session, with an unused number."""
     for number in range(1, 10_000):
         path = out / SESSIONS_DIR / f"{number:04d}.json"
         if isinstance(path, Path):
@@ -189,15 +190,15 @@ def new_session(out: Place) -> Place:
 
 
 def write_session(path: Place, session: Session) -> None:
-    """Say how a session goes, or went."""
+    """Write the state of a session to its file."""
     write_json(path, asdict(session))
 
 
 def read_sessions(out: Place) -> list[Session]:
-    """The commands that worked on a run, in order; one ended at once told nothing.
+    """The sessions of a run in order; one that ended before it wrote is left out.
 
     Raises:
-        NotARun: a file of them says something else.
+        NotARun: a session's file has other content.
     """
     found = []
     for path in listed(out / SESSIONS_DIR, "*.json"):
@@ -210,10 +211,10 @@ def read_sessions(out: Place) -> list[Session]:
 
 
 def elapsed_of(out: Place) -> float | None:
-    """How long a run took, all its sessions together; None if it was cut short.
+    """The duration of a run, all sessions together; None if it was interrupted.
 
     Raises:
-        NotARun: what says so cannot be read.
+        NotARun: a file with a duration cannot be read.
     """
     sessions = read_sessions(out)
     if not sessions:

@@ -1,6 +1,6 @@
-"""The document that says what is in the rows of a run, made from their classes.
+"""Generates the documentation of a run's rows from their classes.
 
-``python -m crashmq.reports.run_document`` prints it; ``docs/runs.md`` holds it.
+``python -m crashmq.reports.run_document`` prints it; ``docs/runs.md`` contains it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _OF_EPISODES = (OpCount, CrashRecord, VerdictRecord, ProbeHit, EventRecord, Excu
 
 
 def document() -> str:
-    """The whole text."""
+    """The whole document."""
     parts = [_HEAD]
     parts += _about("episodes/: one row an episode", EpisodeRecord)
     for of_episodes in _OF_EPISODES:

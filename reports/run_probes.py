@@ -1,4 +1,4 @@
-"""Which probes each episode of a run hit, read from its rows without Spark."""
+"""Reads which probes each episode of a run hit, without Spark."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _COLUMNS = ["episode_id", "scenario", "outcome", "probes"]
 
 
 def run_seed(out: Path) -> int:
-    """The seed of a run on the clean engine.
+    """The seed of a run on the engine without a planted bug.
 
     Raises:
-        NotARun: there is none in ``out``, or a bug was planted in its engine.
+        NotARun: ``out`` has no run, or one with a planted bug.
     """
     definition = read_run_file(out)["definition"]
     if definition["mutant"]:

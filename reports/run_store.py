@@ -1,9 +1,8 @@
-"""A run's shards, spread over the executors of Spark.
+"""Runs a run's shards on the executors of Spark.
 
-A task is a shard: it runs the episodes and commits the shard itself, so that no
-committer of Spark is between, and who dies has lost only the shards in flight. Tasks
-come in waves, each a job of Spark, since a job of a million tasks would be slow to
-begin.
+A task is a shard: it runs the episodes and commits the shard itself, without a
+committer of Spark. If a process dies, only the shards in progress are lost. Tasks come
+in waves, each a Spark job, since a job of a million tasks would be slow to begin.
 """
 
 from __future__ import annotations
@@ -49,23 +48,23 @@ def run_on_spark(
     *,
     time_s: float | None = None,
 ) -> None:
-    """Run the shards that are missing of so many episodes, and commit them in ``out``.
+    """Run the missing shards of a run of so many episodes; commit them in ``out``.
 
     ``progress`` is called from this thread, every half second and once at the end.
 
     Args:
-        session: whose executors run shards.
-        task: what is run.
+        session: its executors run the shards.
+        task: the work of the run.
         out: the run's directory, begun already; executors share it.
         episodes: how many the run shall have.
-        progress: told how far it is.
-        time_s: seconds after which no shard is begun; None for as long as it takes.
+        progress: the callback for the progress.
+        time_s: seconds after which no shard is begun; None: no limit.
 
     Raises:
         CannotWrite: a disk is full, say.
-        EnvironmentMissing: executors wrote their shards where ``out`` is not, lack our
-            code, or are gone.
-        ShardLost: processes died of a shard, and nobody can say of which episode.
+        EnvironmentMissing: executors wrote their shards to another directory than
+            ``out``, lack our code, or are gone.
+        ShardLost: processes died running a shard, and it is unknown in which episode.
     """
     out = out.absolute()
     until = None if time_s is None else time.time() + time_s
@@ -90,7 +89,7 @@ def run_on_spark(
 
 
 class _Watch:
-    """Jobs of Spark, seen from outside while each runs in a thread of its own."""
+    """Runs Spark jobs in a thread of their own, and watches them from outside."""
 
     def __init__(
         self,
@@ -106,7 +105,7 @@ class _Watch:
         self.violated: Accumulator[int] = context.accumulator(0)
 
     def until_done(self, job: Callable[[], None]) -> None:
-        """Run ``job`` to its end and raise what it raised; an interrupt cancels it."""
+        """Run ``job`` to its end and raise its error; an interrupt cancels it."""
         with ThreadPoolExecutor(1, "crashmq-run") as threads:
             running = threads.submit(self._in_group, job)
             try:
@@ -122,7 +121,7 @@ class _Watch:
         job()
 
     def _cancel(self, running: Future[None]) -> None:
-        """End the job; again and again, since Spark may not have it yet."""
+        """Cancel the job, repeatedly, since Spark may not have received it yet."""
         while not running.done():
             self._context.cancelJobGroup(self._group)
             wait([running], _POLL_S)
@@ -164,20 +163,20 @@ def _committed(
     again: bool,
     number: int,
 ) -> ShardResult | None:
-    """In a task: one shard of a wave, committed; None after its time."""
+    """In a task: run one shard of a wave and commit it; None after its time."""
     if until is not None and time.time() >= until:
         return None
     return write_shard(task, wave[number], out, again=again or _is_again())
 
 
 def _is_again() -> bool:
-    """In a task: whether one before it was to do the same, and died."""
+    """In a task: whether an earlier attempt at the same task died."""
     task = TaskContext.get()
     return task is not None and task.attemptNumber() > 0
 
 
 def _told(error: Exception) -> Exception:
-    """What an error of Spark comes to, in a sentence; else the error itself."""
+    """An error of Spark as one with a sentence, where known; else the error itself."""
     text = str(error)
     if ours := re.search(r"crashmq\.reports\.errors\.CannotWrite: (.+)", text):
         return CannotWrite(ours[1])

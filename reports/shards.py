@@ -1,9 +1,9 @@
-"""One shard of a run on its way to disk: its rows in a file, then its manifest.
+"""Runs and commits one shard of a run: its rows in a file, then its manifest.
 
-The rows are written, synced and given their name; the manifest that says so comes
-after them in the same way. So whoever dies, and whenever: a shard is there or it is
-not, and a file of rows without a manifest is no shard. An executor imports this module
-and no JVM.
+The rows are written to a temporary file, synced and renamed; then the manifest, which
+commits them, in the same way. So after a crash at any point the shard is there
+completely or not at all; a file of rows without a manifest is no shard. An executor
+imports this module, and no JVM.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from crashmq.reports.task import Task
 
 @dataclass(frozen=True, slots=True)
 class ShardResult:
-    """What a driver is told of a shard; the rest stays in its files."""
+    """The summary of a shard for the driver; everything else stays in its files."""
 
     first_episode: int
     episodes: int
@@ -41,7 +41,7 @@ class ShardResult:
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """How far a session is. Episodes and violations are counted as their shard ends."""
+    """The progress of a session; it counts episodes and violations of ended shards."""
 
     episodes: int
     violated: int
@@ -51,19 +51,19 @@ class RunProgress:
 def write_shard(
     task: Task, shard: Shard, out: Place, *, again: bool = False
 ) -> ShardResult:
-    """Run one shard and commit it, whole and durable.
+    """Run one shard and commit it, durably.
 
-    Running it again replaces its files by such that differ in their timings alone.
+    Running it again replaces its files by others that differ only in timings.
 
     Args:
-        task: what is run.
+        task: the work of the run.
         shard: which of its episodes.
         out: the run's directory, begun already.
-        again: whether somebody died of it.
+        again: whether a process has died running it.
 
     Raises:
         CannotWrite: the disk is full, say; the shard is not there then.
-        ValueError: the task gave another number of rows than the shard has.
+        ValueError: the task returned another number of rows than the shard has.
     """
     notes = out / careful.IN_FLIGHT_DIR / f"{name_of(shard)}.json"
     if again or notes.exists():
@@ -90,10 +90,10 @@ def write_shard(
 
 
 def hand_over(staged: Path, shard: Shard, out: Remote) -> None:
-    """Put a shard that was committed in a directory of this machine where it belongs.
+    """Copy a shard committed in a directory of this machine to its remote place.
 
     Raises:
-        CannotWrite: it is not there then.
+        CannotWrite: it could not be copied, and is not there.
     """
     for kind in (EPISODES_DIR, MANIFESTS_DIR):
         file = staged / kind / name_of(shard)
@@ -102,7 +102,7 @@ def hand_over(staged: Path, shard: Shard, out: Remote) -> None:
 
 
 def write_groups(path: Place, groups: Iterable[pa.Table]) -> None:
-    """Write tables as a file of Parquet, a row group each; whole and durable.
+    """Write tables as a Parquet file, a row group each, atomically and durably.
 
     Raises:
         CannotWrite: the disk is full, say; the file is not there then.

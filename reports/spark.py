@@ -1,11 +1,11 @@
-"""A Spark session for a run: quiet, offline, and sure of its Java and its Python.
+"""The Spark session of a run: quiet, offline, with a chosen Java and Python.
 
 The same builder serves ``local[*]``, a cluster and a script under ``spark-submit``,
-where the JVM exists already and what its user configured is kept. Everything Spark
-writes goes below ``spark/`` of the run's directory; ``jvm.log`` there has what the JVM
-and the Python workers said, which is the evidence to keep after a failure.
+where the JVM exists already and the user's configuration is kept. Everything that Spark
+writes goes below ``spark/`` of the run's directory; ``jvm.log`` there has the output of
+the JVM and the Python workers, to look at after a failure.
 
-Environment variables are set for the start of the JVM alone and put back after.
+Environment variables are set only while the JVM starts, and restored after.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ _HERE = Path(__file__).resolve().parent
 def open_session(
     master: str | None, run_dir: Place, extra: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """Start Spark, or join the context that this process has already.
+    """Start Spark, or use the context that this process has already.
 
     Args:
-        master: ``local[*]`` if None and nothing else says; ``spark://host:port``.
-        run_dir: the run's place; Spark's own files go to ``spark/`` in it, and to a
+        master: ``spark://host:port``, say; None: as configured, else ``local[*]``.
+        run_dir: the run's place; Spark's own files go to ``spark/`` in it, or to a
             directory of this user if it is no directory.
-        extra: configuration that goes before ours; what ``spark-submit`` was given
-            goes before both.
+        extra: configuration that overrides ours; that of ``spark-submit`` overrides
+            both.
 
     Raises:
         BadMaster: ``master`` is not an address that Spark knows.
-        EnvironmentMissing: no Java, or no one answers at the master's address.
+        EnvironmentMissing: there is no Java, or no master answers at the address.
     """
     if master is not None:
         check_master(master)
@@ -82,7 +82,7 @@ def open_session(
 def mapped(
     session: SparkSession, work: Callable[[Item], Result], items: Sequence[Item]
 ) -> list[Result]:
-    """What ``work`` makes of each item, a task each, in the order of the items."""
+    """The results of ``work`` on each item, a task each, in the order of the items."""
     context = session.sparkContext
     return context.parallelize(items, max(1, len(items))).map(work).collect()
 

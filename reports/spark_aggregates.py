@@ -1,7 +1,7 @@
-"""What a run comes to, by Spark: the same as ``aggregates`` says, to the digit.
+"""The aggregates of a run, computed by Spark; equal to those of ``aggregates``.
 
-Spark reads the manifests as one frame, and of the rows those of shards with failures.
-Manifests of a run of format 1 are made of its rows by the executors.
+Spark reads the manifests as one frame, and the rows of shards with failures. For a run
+of format 1 the executors compute the manifests from its rows.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _TASKS_MAX = 4_096
 
 
 class SparkAggregates:
-    """A run summed up by Spark; an ``Aggregates``."""
+    """A run aggregated by Spark; implements ``Aggregates``."""
 
     def __init__(self, session: SparkSession, out: Place) -> None:
-        """Name what is to be read.
+        """Find the files to read.
 
         Raises:
             NotARun: no run was written to ``out``.
@@ -72,7 +72,7 @@ class SparkAggregates:
 
 
 def summed(manifests: DataFrame, name: str, record: type) -> DataFrame:
-    """A list of the manifests added up: the columns of ``record``, sorted by texts."""
+    """The sums of one list of all manifests: the columns of ``record``, sorted."""
     keys, counts = keys_of(record), counts_of(record)
     return (
         manifests.select(F.inline(name))
@@ -106,16 +106,16 @@ def read_manifests(session: SparkSession, out: Place) -> DataFrame:
 
 
 def read_rows(session: SparkSession, paths: list[Place]) -> DataFrame:
-    """These files of rows: the columns of ``EpisodeRecord``.
+    """The rows in these files: the columns of ``EpisodeRecord``.
 
-    A list that an older version did not keep yet is empty.
+    Columns that an older version did not write are empty lists.
     """
     rows = _read(session, paths, EpisodeRecord)
     return rows.withColumn("excuses", F.coalesce("excuses", F.array()))
 
 
 def ddl_of(record: type) -> str:
-    """A record class as a schema of Spark's, in words."""
+    """The schema of a record class in Spark's DDL."""
     return ", ".join(_ddl(member, " ") for member in arrow_schema(record))
 
 
@@ -133,7 +133,7 @@ def _read(session: SparkSession, paths: list[Place], record: type) -> DataFrame:
 def _asked_of_arrow(
     session: SparkSession, paths: list[Place], record: type
 ) -> DataFrame:
-    """Files of an object store, read as they were written: by Arrow."""
+    """Files of an object store, read through Arrow."""
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

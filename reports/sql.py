@@ -1,4 +1,4 @@
-"""Questions to a run in SQL: its rows and its sums as views of DuckDB, in memory.
+"""SQL queries on a run: its rows and its sums as views of DuckDB, in memory.
 
 ::
 
@@ -7,7 +7,7 @@
     scenarios, ops, crash_points, probes, laws, excuses
                  the sums of the manifests, a row a shard and name
 
-A run of format 1 has no manifests; its view of them is made of its rows.
+A run of format 1 has no manifests; its view of them is computed from its rows.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from crashmq.reports.sums import SUMS
 
 
 def answer(out: Place, question: str) -> str:
-    """What a ``select`` on the views of a run gives, as a table in text.
+    """The result of a ``select`` on the views of a run, as a table in text.
 
     Raises:
         NotARun: no run was written to ``out``.
-        BadRequest: DuckDB cannot answer that.
+        BadRequest: DuckDB refused the query.
     """
     read_run_file(out)
     with duckdb.connect() as connection:

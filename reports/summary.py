@@ -29,7 +29,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A distinct failure as the summary names it; ``case`` is "" if none was saved."""
+    """A distinct failure in the summary; ``case`` is "" if no case file was saved."""
 
     signature: str
     outcome: str
@@ -111,7 +111,7 @@ def summarise(figures: Figures, cases: Mapping[str, str]) -> Summary:
 
 
 def exit_code(figures: Figures, missing: list[Missing]) -> int:
-    """1 if a law was broken unexcused or an episode was ended, 5 if too little ran."""
+    """1 if a law was violated or an episode ended by the store, 5 if too little ran."""
     if figures.unexcused or figures.ended:
         return VIOLATED
     if figures.unjudged or missing or _is_cut_short(figures):
@@ -120,7 +120,7 @@ def exit_code(figures: Figures, missing: list[Missing]) -> int:
 
 
 def verdict(figures: Figures, missing: list[Missing]) -> str:
-    """The run in one sentence."""
+    """The result of the run in one sentence."""
     episodes = sum(totals.episodes for totals in figures.scenarios)
     steps = sum(totals.steps for totals in figures.scenarios)
     crashes = sum(totals.crashes for totals in figures.scenarios)
@@ -149,7 +149,7 @@ def verdict(figures: Figures, missing: list[Missing]) -> str:
 
 
 def warnings(figures: Figures, missing: list[Missing]) -> list[str]:
-    """What a reader must know before trusting a green run, worst first."""
+    """What to know before trusting a run without violations, worst first."""
     found = [
         f"{gap.scenario} requires {gap.kind} {gap.name}, which was not reached."
         for gap in missing
@@ -179,7 +179,7 @@ def warnings(figures: Figures, missing: list[Missing]) -> list[str]:
 
 
 def missing_required(figures: Figures) -> list[Missing]:
-    """Required probes and laws of this run's scenarios that were not reached."""
+    """Probes and laws that this run's scenarios require and did not reach."""
     hit = {(row.scenario, row.probe) for row in figures.probes if row.hits}
     checked = {(row.scenario, row.law) for row in figures.laws if row.checks}
     declared = figures.declared
@@ -189,13 +189,13 @@ def missing_required(figures: Figures) -> list[Missing]:
 
 
 def vacuous_laws(figures: Figures) -> list[str]:
-    """Declared laws that no scenario checked even once."""
+    """Declared laws that no scenario ever checked."""
     checked = {row.law for row in figures.laws if row.checks}
     return [law for law in sorted(figures.declared.laws) if law not in checked]
 
 
 def rarely_checked(figures: Figures) -> dict[str, int]:
-    """Laws checked less than once in 200 episodes of a long run, with their checks."""
+    """Laws checked less than once in 200 episodes of a long run, with their number."""
     episodes = sum(totals.episodes for totals in figures.scenarios)
     checks: dict[str, int] = {}
     for row in figures.laws:
@@ -208,13 +208,13 @@ def rarely_checked(figures: Figures) -> dict[str, int]:
 
 
 def mostly_excused(figures: Figures) -> list[str]:
-    """Laws that were excused in more than 99 % of the moments that could ask them."""
+    """Laws that were excused in more than 99 % of the moments at which they apply."""
     mostly = [row for row in figures.excused_laws if row.share > _EXCUSED_SHARE]
     return sorted(row.law for row in mostly)
 
 
 def probes_never_hit(figures: Figures) -> list[str]:
-    """Declared probes that no scenario hit, though one could."""
+    """Declared probes that no scenario hit, without those declared unreachable."""
     hit = {row.probe for row in figures.probes if row.hits}
     hit |= figures.declared.unreachable.keys()
     return [name for name in sorted(figures.declared.probes) if name not in hit]

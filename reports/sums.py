@@ -1,8 +1,8 @@
-"""Sums of episodes, by Arrow's own kernels: a shard's manifest, and runs summed up.
+"""Sums over episodes by Arrow's kernels: a shard's manifest, and all of a run's.
 
-A manifest is a ``ShardRecord`` as a table of one row. Its lists are sums, each by the
-texts of its class, so that to add manifests up is the same for each list, and what
-comes of it is of the same class again. No episode becomes a Python object here.
+A manifest is a ``ShardRecord`` as a table of one row. Each of its lists has sums,
+grouped by the text fields of its class; so all lists are added in the same way, and the
+result is of the same class again. No episode becomes a Python object here.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _DIGEST_SIZE = 2**256
 
 
 def keys_of(record: type) -> list[str]:
-    """What a sum of this class is by."""
+    """The fields by which the sums of this class are grouped."""
     return [member.name for member in arrow_schema(record) if _is_text(member)]
 
 
 def counts_of(record: type) -> list[str]:
-    """What a sum of this class adds up."""
+    """The fields that the sums of this class add up."""
     return [member.name for member in arrow_schema(record) if not _is_text(member)]
 
 
 def manifest_of(run_id: str, shard: Shard, episodes: pa.Table) -> pa.Table:
-    """The manifest of a shard whose rows are these, in whatever order."""
+    """The manifest of a shard, computed from its rows in any order."""
     values: dict[str, Any] = {
         "run_id": [run_id],
         "first_episode": [shard.first_episode],
@@ -53,7 +53,7 @@ def manifest_of(run_id: str, shard: Shard, episodes: pa.Table) -> pa.Table:
 
 
 def manifest_of_sums(shard: Shard, manifests: Sequence[pa.Table]) -> pa.Table:
-    """The manifest of a shard that others make up, from theirs."""
+    """The manifest of a shard, computed from the manifests of the shards in it."""
     values: dict[str, Any] = {
         "run_id": manifests[0]["run_id"].to_pylist(),
         "first_episode": [shard.first_episode],
@@ -74,7 +74,7 @@ def _manifest(values: dict[str, Any], sums: Mapping[str, pa.Table]) -> pa.Table:
 
 
 def summed(manifests: Iterable[pa.Table]) -> dict[str, pa.Table]:
-    """All manifests added up: a table of ``SUMS[name]`` by name, sorted."""
+    """The sums of all manifests: a table of ``SUMS[name]`` by name, sorted."""
     sums = {name: arrow_schema(record).empty_table() for name, record in SUMS.items()}
     waiting = iter(manifests)
     while some := list(islice(waiting, _AT_ONCE)):
@@ -85,19 +85,19 @@ def summed(manifests: Iterable[pa.Table]) -> dict[str, pa.Table]:
 
 
 def rows_of(table: pa.Table, record: type) -> list[Any]:
-    """A table's rows as instances of the class that it is a table of."""
+    """A table's rows as instances of its record class."""
     names = [each.name for each in fields(record)]
     columns = [table[name].to_pylist() for name in names]
     return [record(*values) for values in zip(*columns, strict=True)]
 
 
 def added_up(digests: Iterable[str]) -> str:
-    """The digest of all that these are of."""
+    """The sum of these digests."""
     return f"{sum(int(each, 16) for each in digests) % _DIGEST_SIZE:064x}"
 
 
 def _digests(episodes: pa.Table) -> Iterator[str]:
-    """Of each episode, what it was and what it saw; not how long it took."""
+    """A digest of each episode's program and observations, without its duration."""
     columns = [episodes[name].to_pylist() for name in _SEEN]
     for row in zip(*columns, strict=True):
         yield hashlib.sha256(" ".join(map(str, row)).encode()).hexdigest()
@@ -173,7 +173,7 @@ def _exploded(episodes: pa.Table, column: str) -> pa.Table:
 
 
 def _blamed(episodes: pa.Table) -> pa.Array:
-    """Of each episode the step of its last crash at or before its first breach."""
+    """For each episode, the step of its last crash at or before the first violation."""
     steps: list[int | None] = [None] * episodes.num_rows
     for row, outcome in enumerate(episodes["outcome"].to_pylist()):
         if outcome == PASSED:
@@ -198,12 +198,12 @@ def _grouped(table: pa.Table, record: type) -> pa.Table:
 
 
 def _of(record: type, table: pa.Table) -> pa.Table:
-    """A table with the columns of a record class, and their types."""
+    """A table converted to the columns and types of a record class."""
     return table.select(arrow_schema(record).names).cast(arrow_schema(record))
 
 
 def _flat(lists: pa.ChunkedArray) -> pa.Table:
-    """The items of lists of structs, a column each member."""
+    """The items of lists of structs, with a column for each member."""
     items = pc.list_flatten(_whole(lists))
     names = [items.type.field(n).name for n in range(items.type.num_fields)]
     return pa.table(dict(zip(names, items.flatten(), strict=True)))

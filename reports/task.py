@@ -1,4 +1,4 @@
-"""What a run runs, as its executors get it."""
+"""The work of a run, as its executors get it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from crashmq.reports.records import EpisodeRecord, Shard
 class Task(Protocol):
     """The work of a run, as an executor gets it: picklable, and it never raises.
 
-    ``definition`` is JSON-able and, with an episode's number, decides every row but
-    for its timing.
+    ``definition`` is JSON-able; together with an episode's number it decides every row,
+    except timings.
     """
 
     @property
@@ -21,13 +21,13 @@ class Task(Protocol):
 
     @property
     def definition(self) -> dict[str, Any]:
-        """All that decides the rows: scenarios, seed, mutant, code version.
+        """Everything that decides the rows: scenarios, seed, mutant, code version.
 
-        A kind of task may have more. How many episodes there are is not in it.
+        Some kinds of task have more. The number of episodes is not in it.
         """
 
     def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
         """The rows of one shard, one for each episode, by number."""
 
     def lost(self, number: int, how: str) -> EpisodeRecord:
-        """The row of an episode that cannot be run: ``how`` is its outcome."""
+        """The row of an episode that cannot be run; ``how`` is its outcome."""

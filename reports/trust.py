@@ -1,8 +1,8 @@
-"""Trust: what is read of a run's JSON before anything relies on it.
+"""Validation of a run's JSON files before anything relies on them.
 
-A run's directory may come from anyone, or be half written over. Each file is read up
-to a size, and each value a report uses is held against its kind and its bounds, so that
-what is wrong is one sentence with the file's name and the value's place.
+A run's directory may come from anyone, or be half overwritten. Each file is read up to
+a maximal size, and each value that a report uses is checked for its kind and bounds. An
+error is one sentence with the file's name and the value's place.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ Kind = Callable[[object], bool]
 
 
 def read_object(path: Place) -> dict[str, Any]:
-    """The JSON object of a file.
+    """The JSON object in a file.
 
     Raises:
-        NotARun: it is not a regular file, larger than any run needs, or says no object.
+        NotARun: it is no regular file, larger than any run needs, or has no JSON
+            object.
     """
     try:
         if path.exists() and not path.is_file():
@@ -49,7 +50,7 @@ def read_object(path: Place) -> dict[str, Any]:
 
 
 def reason(error: Exception) -> str:
-    """Why a file could not be read, without a name of Python's."""
+    """Why a file could not be read, without names of Python classes."""
     if isinstance(error, OSError):
         return error.strerror or "the disk refused"
     return "it is not JSON"
@@ -62,10 +63,10 @@ def check_fields(
     needed: tuple[str, ...],
     place: str = "$",
 ) -> None:
-    """See that what is needed is there, and all that is known is of its kind.
+    """Check that needed fields exist, and that all known ones have their kind.
 
     Raises:
-        NotARun: something is not; the first such place is told.
+        NotARun: a field is missing or wrong; the message names the first such place.
     """
     for key in needed:
         if key not in value:
@@ -77,17 +78,17 @@ def check_fields(
 
 
 def is_count(value: object) -> bool:
-    """A whole number from 0 on, and no more than any run has."""
+    """Whether a value is an integer from 0 to the largest count of any run."""
     return type(value) is int and 0 <= value <= COUNT_MAX
 
 
 def is_seed(value: object) -> bool:
-    """A whole number of at most 64 bits."""
+    """Whether a value is an integer of at most 64 bits."""
     return type(value) is int and 0 <= value < 2**64
 
 
 def is_seconds(value: object) -> bool:
-    """A finite number that is not negative."""
+    """Whether a value is a finite number that is not negative."""
     if type(value) not in (int, float):
         return False
     assert isinstance(value, int | float)
@@ -95,24 +96,24 @@ def is_seconds(value: object) -> bool:
 
 
 def is_text(value: object) -> bool:
-    """A text of printable signs, of some pages at most."""
+    """Whether a value is a printable string of at most some pages."""
     return isinstance(value, str) and len(value) <= _TEXT_MAX and _is_plain(value)
 
 
 def is_name(value: object) -> bool:
-    """A name as our scenarios, bugs and versions have, which is part of no path."""
+    """Whether a value is a name of a scenario, bug or version, and so no path."""
     return isinstance(value, str) and _NAME.fullmatch(value) is not None
 
 
 def are(kind: Kind) -> Kind:
-    """A list of such values."""
+    """A check of lists of such values."""
     return lambda value: (
         isinstance(value, list) and len(value) <= _MANY and all(map(kind, value))
     )
 
 
 def are_by_name(kind: Kind) -> Kind:
-    """An object whose keys are texts and whose values are such."""
+    """A check of objects with such values."""
     return lambda value: (
         isinstance(value, dict)
         and len(value) <= _MANY
@@ -125,7 +126,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _shown(value: object) -> str:
-    """A value in a sentence, however large or deep it is."""
+    """A value for a message, shortened if it is large or deep."""
     try:
         text = ascii(value)
     except (ValueError, RecursionError):

@@ -27,8 +27,8 @@ class BrokerConfig:
             topic.
         filter_support_retry: a message that a group sent back is filtered again, by
             the group's expression for the original topic.
-        filter_data_clean_time_span: how long the filter of a group without members
-            is kept.
+        filter_data_clean_time_span: how long the filter of a group without members is
+            kept, in ms.
     """
 
     is_readable: bool = True

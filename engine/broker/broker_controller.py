@@ -1,4 +1,4 @@
-"""BrokerController: a message store with its broker tables and clients, as one.
+"""BrokerController: a message store together with its broker's tables and clients.
 
 It has a store's life cycle: ``load`` reads everything and may refuse, ``start`` opens,
 ``shutdown`` ends in an orderly way, and a host runs the ``services`` in between.
@@ -141,7 +141,7 @@ class BrokerController:
 
     @property
     def waited_for(self) -> tuple[Service, ...]:
-        """The services whose rounds answer callers that wait inside the store."""
+        """The services whose rounds wake callers that wait inside the store."""
         return self.message_store.waited_for
 
     def load(self) -> None:
@@ -207,7 +207,7 @@ class BrokerController:
     def shutdown(self) -> bool:
         """Answer held pulls, persist the offsets and stop the store.
 
-        Returns whether the store has nothing to repair. If offsets could not be
+        Returns whether the store's files need no recovery. If the offsets could not be
         persisted, the next start has those of the last persist. A second caller waits
         for the first one and gets its answer.
 

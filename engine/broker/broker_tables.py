@@ -1,7 +1,7 @@
 """BrokerTables: the config files of a broker, read and made durable together.
 
 They are read in RocketMQ's order: topics, offsets, groups. None is written before all
-were read, so a start that fails on one leaves every file as it is.
+were read, so if a start fails on one of them, every file stays as it is.
 
 Source: org.apache.rocketmq.broker.BrokerController#initializeMetadata, RocketMQ 5.3.
 Differs: there, a start that fails on one table persists all of them, empty.
@@ -21,24 +21,24 @@ from crashmq.engine.host.runtime import Runtime
 
 
 class Table(Protocol):
-    """What each table with a config file can do."""
+    """The interface of a table with a config file."""
 
     def load(self) -> None:
         """Read the file, or its backup; changes nothing on the disk.
 
         Raises:
-            StoreCorrupted: there was a table, and no copy of it can be read.
+            StoreCorrupted: the file or its backup exists, and neither can be read.
         """
 
     def settle(self) -> None:
-        """Make durable what was loaded.
+        """Make the loaded table durable.
 
         Raises:
             OSError: the disk failed.
         """
 
     def end(self) -> None:
-        """Stop writing: another process may own the directory from now on."""
+        """Stop writing, since another process may use the directory from now on."""
 
 
 class BrokerTables:
@@ -55,16 +55,17 @@ class BrokerTables:
         )
 
     def load(self) -> None:
-        """Read all tables; the first that cannot be read ends it.
+        """Read all tables; stop at the first one that cannot be read.
 
         Raises:
-            StoreCorrupted: there was a table, and no copy of it can be read.
+            StoreCorrupted: the file or the backup of a table exists, and neither can be
+                read.
         """
         for table in self.all:
             table.load()
 
     def settle(self) -> None:
-        """Make durable what was loaded, so that no later crash takes it back.
+        """Make the loaded tables durable, so that no later crash takes them back.
 
         Raises:
             OSError: the disk failed.
@@ -73,6 +74,6 @@ class BrokerTables:
             table.settle()
 
     def end(self) -> None:
-        """Stop writing: another process may own the directory from now on."""
+        """Stop writing, since another process may use the directory from now on."""
         for table in self.all:
             table.end()

@@ -1,12 +1,12 @@
-"""ConfigTable: named rows of one config file; a change is durable before it is visible.
+"""ConfigTable: named rows in one config file; a change is durable before it is visible.
 
-RocketMQ writes the whole table again at each change, and so does this one. A change
-that could not be written has not happened: rows and version are as before, though the
-file, and so the next start, may have it.
+As in RocketMQ, each change writes the whole table again. If a change could not be
+written, rows and version are as before in memory; the file, and so the next start, may
+still have it.
 
 Source: org.apache.rocketmq.common.ConfigManager, as TopicConfigManager and
-SubscriptionGroupManager use it. Differs: there a change is visible first, and a persist
-that fails is only logged.
+SubscriptionGroupManager use it. Differs: there a change is visible first, and a failed
+persist is only logged.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Row = TypeVar("Row")
 
 
 class ConfigTable(Generic[Row]):
-    """The rows of one file, by name; the file's other fields are kept as they were."""
+    """The rows of one file, by name; unknown fields of the file are kept."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class ConfigTable(Generic[Row]):
         self.data_version = DataVersion(runtime.now_ms())
 
     def begin_with(self, rows: Mapping[str, Row]) -> None:
-        """Add these rows, in memory only; rows of the same name in the file win."""
+        """Add default rows, in memory only; rows of the same name in the file win."""
         self._rows = {**rows, **self._rows}
 
     def with_empty(self, *fields: str) -> None:
@@ -65,12 +65,12 @@ class ConfigTable(Generic[Row]):
         """Read the file, or its backup; changes nothing on the disk.
 
         Raises:
-            StoreCorrupted: there was a table, and no copy of it can be read.
+            StoreCorrupted: the file or its backup exists, and neither can be read.
         """
         self._file.load(self._decode)
 
     def settle(self) -> None:
-        """Make durable what was loaded, so that no later crash takes it back.
+        """Make the loaded rows durable, so that no later crash takes them back.
 
         Raises:
             OSError: the disk failed.
@@ -137,7 +137,7 @@ class ConfigTable(Generic[Row]):
         self._rows, self.data_version = rows, version
 
     def persist(self) -> None:
-        """Write the table as it is.
+        """Write the present rows to the file.
 
         Raises:
             OSError: the disk failed.
@@ -146,7 +146,7 @@ class ConfigTable(Generic[Row]):
             self._file.persist(self.encode())
 
     def encode(self) -> str:
-        """The table as its file has it."""
+        """The table as the text of its file."""
         return self._encode(self._rows, self.data_version)
 
     def _encode(self, rows: Mapping[str, Row], version: DataVersion) -> str:

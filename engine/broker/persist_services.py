@@ -1,10 +1,10 @@
 """The services that persist a broker's tables: offsets, filters, delay offsets.
 
-Each writes its table whether it has changed or not, as RocketMQ does.
+Each writes its table even if it has not changed, as RocketMQ does.
 
 Source: BrokerController#initializeBrokerScheduledTasks, its persists of the consumer
 offsets and of the consumer filters; ScheduleMessageService#start, its persist of the
-delay offsets; RocketMQ 5.3. Each runs first after ten seconds.
+delay offsets; RocketMQ 5.3. The first round of each comes after ten seconds.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class PersistService:
         """Persist the table; returns 1, or 0 once the broker has stopped.
 
         Raises:
-            OSError: the disk failed; the next round writes all again.
+            OSError: the disk failed; the next round writes the table again.
         """
         with self._lock:
             if self._is_stopped:
@@ -68,7 +68,7 @@ class PersistService:
             return 1
 
     def stop(self) -> None:
-        """Wait for a round in progress, persist once more; later rounds do nothing.
+        """Wait for a round in progress, and persist once more; later rounds do nothing.
 
         Raises:
             OSError: the disk failed; what was persisted before is kept.

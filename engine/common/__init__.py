@@ -1,1 +1,1 @@
-"""What brokers and clients share: text formats, and files that are replaced whole."""
+"""What brokers and clients share: text formats, and files replaced as a whole."""

@@ -1,7 +1,7 @@
-"""Beans: how the rows of RocketMQ's tables are read from fastjson's values.
+"""Beans: reads the fields of RocketMQ's table rows from parsed fastjson values.
 
 fastjson writes the fields of a bean in the order of their names and leaves out those
-that are null; a field that is missing is read as its default.
+that are null; a missing field is read as its default.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ _MAP_BINS = 16  # of a java.util.HashMap
 
 
 class Bean:
-    """One object that was read; each getter refuses a field of another type.
+    """One parsed object; each getter refuses a field of another type.
 
     Args:
-        found: the value.
-        what: what it is to be, for the error.
+        found: the parsed value.
+        what: what it should be, for the error's message.
 
     Raises:
-        ValueError: it is no object with text for keys.
+        ValueError: it is no object whose keys are strings.
     """
 
     def __init__(self, found: Json, what: str) -> None:
@@ -40,37 +40,37 @@ class Bean:
 
     @property
     def names(self) -> list[str]:
-        """The names of the fields, in their order."""
+        """The names of the fields, in their order in the text."""
         return [*self._fields]
 
     def get(self, name: str, default: Json = None) -> Json:
-        """The field as it was read."""
+        """The field as it was parsed."""
         value = self._fields.get(name)
         return default if value is None else value
 
     def integer(self, name: str, default: int) -> int:
-        """A field that is a number."""
+        """An integer field."""
         value = self.get(name, default)
         if isinstance(value, bool) or not isinstance(value, int):
             raise self._wrong(name, value, "a number")
         return value
 
     def text(self, name: str, default: str) -> str:
-        """A field that is text."""
+        """A string field."""
         value = self.get(name, default)
         if not isinstance(value, str):
             raise self._wrong(name, value, "text")
         return value
 
     def boolean(self, name: str, *, default: bool) -> bool:
-        """A field that is true or false."""
+        """A boolean field."""
         value = self.get(name, default)
         if not isinstance(value, bool):
             raise self._wrong(name, value, "true or false")
         return value
 
     def texts(self, name: str) -> dict[str, str]:
-        """A field that maps text to text; none is an empty one."""
+        """A field that maps strings to strings; empty if it is missing."""
         value = self.get(name, {})
         pairs = value.items() if isinstance(value, dict) else ()
         texts = {
@@ -87,7 +87,7 @@ class Bean:
 
 
 def map_of_texts(texts: Mapping[str, str]) -> Json:
-    """A Java map of text as fastjson writes it: in the order of its hashes."""
+    """A Java map of strings as fastjson writes it: in the order of its hashes."""
     keys = in_hash_order(sorted(texts), java_string_hash, _MAP_BINS)
     told: dict[JsonKey, Json] = {key: texts[key] for key in keys}
     return told

@@ -1,14 +1,14 @@
 """ConfigFile: a text file that is replaced as a whole, with a backup beside it.
 
-The file is never written in place and its name never leads nowhere: the text that was
-kept before goes to the backup and the new one to the file, each by a temporary file
-that is synced and renamed. So the file is whole at every disk action of a persist, for
-a kill and for power loss; the backup serves when somebody damages the file. Both
-missing is a new table. If neither is whole the file is left for somebody to look at.
+A persist first writes the old text to the backup, then the new text to the file, each
+to a temporary file that is synced and renamed. So at every disk action of a persist the
+file exists and is whole, for a kill and for power loss. The backup is for damage of the
+file. If both are missing, the table is new. If neither is whole, a start refuses and
+leaves them unchanged.
 
 Source: org.apache.rocketmq.common.ConfigManager#load, #persist, MixAll#string2File,
 RocketMQ 5.3. Differs: RocketMQ has no sync before HEAD, writes in place since 5.1,
-loads nothing where it finds two empty files, and writes over what it could not read.
+loads nothing where it finds two empty files, and overwrites what it could not read.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class ConfigFile:
-    """One file ``path`` below the disk's root, its backup, and what they keep.
+    """One file ``path`` below the disk's root, and its backup.
 
     Invariants:
         nothing is written before ``load`` has succeeded
@@ -58,7 +58,7 @@ class ConfigFile:
         assert self._is_loaded or not self._kept, self._path
 
     def load(self, decode: Callable[[str], T]) -> T | None:
-        """What ``decode`` makes of the file, or else of its backup; None: it is new.
+        """The decoded file, or else the decoded backup; None: neither exists.
 
         Nothing on the disk is changed.
 
@@ -66,7 +66,7 @@ class ConfigFile:
             decode: reads a whole text; raises ValueError for any other.
 
         Raises:
-            StoreCorrupted: there was such a file, and no copy of it is whole.
+            StoreCorrupted: the file or its backup exists, and neither is whole.
         """
         found = [self._read(path) for path in (self._path, self._path + BACKUP)]
         for data, mark in zip(found, (LOADED, FROM_BACKUP), strict=True):
@@ -112,7 +112,7 @@ class ConfigFile:
             ) from None
 
     def settle(self) -> None:
-        """Write again what ``load`` found: it may only lie in the page cache.
+        """Write the loaded text again, since it may be in the page cache only.
 
         Raises:
             OSError: the disk failed; another start does it.
@@ -128,7 +128,7 @@ class ConfigFile:
             self._disk.sync_dir(_folder_of(self._path))
 
     def persist(self, text: str) -> None:
-        """Replace the file by ``text``, durably; what it had is in the backup then.
+        """Replace the file by ``text``, durably; the old text goes to the backup.
 
         Raises:
             OSError: the file has the old text or the new one, whole either way.
@@ -137,9 +137,9 @@ class ConfigFile:
         self.persist_newest(lambda: text)
 
     def persist_newest(self, encode: Callable[[], str]) -> None:
-        """As ``persist``, with the text that ``encode`` makes once no other is written.
+        """As ``persist``, but ``encode`` makes the text once no other persist runs.
 
-        Of several at once the last to be written is the newest then.
+        So of several callers at once, the last one to write also has the newest text.
 
         Raises:
             OSError: the file has the old text or the new one, whole either way.
@@ -181,7 +181,7 @@ class ConfigFile:
         self._disk.rename(temporary, path)
 
     def _sync_folders(self) -> None:
-        """Make the folders of the path, and their names durable."""
+        """Create the folders of the path, and make their directory entries durable."""
         if self._has_durable_folders:
             return
         folders = self._path.split("/")[:-1]
@@ -193,7 +193,7 @@ class ConfigFile:
         self._has_durable_folders = True
 
     def _make_folder(self, folder: str) -> None:
-        """Make a folder, which another table may make at the same time."""
+        """Create a folder, unless another table has created it meanwhile."""
         try:
             self._disk.make_dir(folder)
         except FileExistsError:

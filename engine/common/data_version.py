@@ -1,6 +1,7 @@
-"""DataVersion: how often a table has changed, and when it did last.
+"""DataVersion: counts the changes of a table, with the time of the last one.
 
-It protects nothing: brokers compare it to learn whether a slave's table is older.
+Brokers compare it to find out whether a slave's table is older. A store does not check
+it.
 
 Source: org.apache.rocketmq.remoting.protocol.DataVersion, RocketMQ 5.3.
 """
@@ -15,8 +16,8 @@ class DataVersion:
 
     Attributes:
         counter: how often it was raised.
-        state_version: of the state machine; 0 without a controller.
-        timestamp: when it was raised last, or made; milliseconds since the epoch.
+        state_version: the version of the state machine; 0 without a controller.
+        timestamp: when it was raised last, or created; milliseconds since the epoch.
     """
 
     def __init__(self, timestamp: int) -> None:
@@ -39,10 +40,10 @@ class DataVersion:
         }
 
     def assign(self, found: Json) -> None:
-        """Take over the fields that were read.
+        """Replace the fields by parsed ones.
 
         Raises:
-            ValueError: they are not a version's.
+            ValueError: they are not those of a version.
         """
         if not isinstance(found, dict):
             raise ValueError(f"dataVersion is {found!r}, not an object")

@@ -1,13 +1,13 @@
-"""fastjson's text: objects whose keys may be bare integers, or objects themselves.
+"""fastjson's text format: objects whose keys may be bare integers or objects.
 
-RocketMQ writes its tables with fastjson 1.2 in pretty mode. A bean or a map whose keys
-are text has one entry a line, indented by tabs; a map with any other keys has all of
-them on one line, and a line break before its closing brace alone. No strict parser of
-JSON reads that. ``read_json`` reads it, strict JSON, and what else fastjson takes of a
-text that somebody edited: a byte order mark, comments, single quotes, names without
-quotes, commas too many. It reads nothing that is torn.
+RocketMQ writes its tables with fastjson 1.2 in pretty mode. A bean, or a map with
+string keys, has one entry a line, indented by tabs; a map with any other keys is on one
+line, with a line break only before its closing brace. No strict JSON parser reads that.
+``read_json`` reads it, strict JSON, and everything else that fastjson accepts in a text
+that somebody edited: a byte order mark, comments, single quotes, names without quotes,
+surplus commas. It refuses a torn text.
 
-Maps come in the order of their hashes (``in_hash_order``), as Java walks them.
+The entries of maps come in the order of their hashes (``in_hash_order``), as in Java.
 
 Source: com.alibaba.fastjson.serializer.MapSerializer, fastjson 1.2.83. Differs: no
 floating point numbers, which no table has.
@@ -92,10 +92,10 @@ def _pretty_map(value: dict[JsonKey, Json], indent: int) -> str:
 
 
 def read_json(text: str) -> Json:
-    """The value that a whole text says.
+    """The value of a whole text.
 
     Raises:
-        ValueError: it is torn, followed by anything, or not of this format.
+        ValueError: it is torn, has something after the value, or another format.
     """
     reader = _Reader(text.removeprefix(_BYTE_ORDER_MARK))
     value = reader.value(0)
@@ -104,7 +104,7 @@ def read_json(text: str) -> Json:
 
 
 class _Reader:
-    """Reads one text from its front.
+    """A parser of one text, from its front.
 
     Invariants:
         0 <= at <= len(text)
@@ -118,7 +118,7 @@ class _Reader:
         assert 0 <= self._at <= len(self._text), self._at
 
     def value(self, depth: int) -> Json:
-        """The next value."""
+        """Parse the next value."""
         if depth > _DEPTH_MAX:
             raise ValueError(f"character {self._at}: nested deeper than {_DEPTH_MAX}")
         self._skip(_SPACE)
@@ -138,7 +138,7 @@ class _Reader:
         return self._integer()
 
     def end(self) -> None:
-        """Refuse whatever is left but space."""
+        """Refuse anything left but white space."""
         self._skip(_SPACE)
         if self._at != len(self._text):
             raise ValueError(f"character {self._at}: something follows the value")
@@ -202,7 +202,7 @@ class _Reader:
         return found[0]
 
     def _is_over(self, end: str, *, needs_comma: bool = True) -> bool:
-        """Step over commas, and over the mark that ends a map or a list."""
+        """Skip commas, and the mark that ends a map or a list; returns if it came."""
         while self._takes(","):
             needs_comma = False
         if self._takes(end):

@@ -1,8 +1,8 @@
-"""MessageExt: a message as a consumer has it, decoded from its record.
+"""MessageExt: a message as a consumer gets it, decoded from its record.
 
 Source: org.apache.rocketmq.common.message.MessageExt, MessageDecoder#decode, RocketMQ
-5.3. Differs: the record itself is kept, since a message that could not be consumed goes
-back to the broker as it was pulled.
+5.3. Differs: the record itself is kept, since a message that could not be consumed is
+sent back to the broker as it was pulled.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class MessageExt:
     """One pulled message.
 
     Attributes:
-        topic: which the listener sees: of a retry the topic that it was of at first.
-        queue_offset: in the queue from which it was pulled.
-        reconsume_times: how often it could not be consumed.
+        topic: the topic that the listener sees; for a retry the original one.
+        queue_offset: its offset in the queue from which it was pulled.
+        reconsume_times: how often its consumption failed.
         consume_start_timestamp: when the listener last got it, ``NOT_BEGUN`` before.
     """
 

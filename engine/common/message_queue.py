@@ -21,12 +21,12 @@ class MessageQueue(NamedTuple):
 
     @property
     def is_retry(self) -> bool:
-        """Whether it is of a group's retry topic."""
+        """Whether it is a queue of a group's retry topic."""
         return self.topic.startswith(RETRY_GROUP_TOPIC_PREFIX)
 
     @property
     def java_hash(self) -> int:
-        """Its Java hash, by which tables of queues are ordered; in 32 bits.
+        """Its Java hash, as 32 bits; it decides the order of entries in Java's maps.
 
         Source: MessageQueue#hashCode.
         """

@@ -1,4 +1,4 @@
-"""The names that groups give to topics of their own, and other names that all share.
+"""The names of the topics that belong to groups, and other well-known names.
 
 Source: org.apache.rocketmq.common.MixAll, PermName, TopicValidator, RocketMQ 5.3.
 """
@@ -26,7 +26,7 @@ READ_WRITE = Perm.READ | Perm.WRITE
 
 
 def retry_topic_of(group: str) -> str:
-    """The topic of a group's messages that wait to be consumed again.
+    """A group's retry topic, with the messages to consume again.
 
     Source: MixAll#getRetryTopic.
     """
@@ -34,5 +34,5 @@ def retry_topic_of(group: str) -> str:
 
 
 def dlq_topic_of(group: str) -> str:
-    """The topic of a group's dead letters. Source: MixAll#getDLQTopic."""
+    """A group's dead-letter topic. Source: MixAll#getDLQTopic."""
     return f"{DLQ_GROUP_TOPIC_PREFIX}{group}"

@@ -1,8 +1,8 @@
-"""SubscriptionGroupConfig: what a group of consumers may do, and how often it retries.
+"""SubscriptionGroupConfig: the permissions of a consumer group, and its retries.
 
 Source: org.apache.rocketmq.remoting.protocol.subscription.SubscriptionGroupConfig,
-RocketMQ 5.3. Differs: the retry policy and the subscriptions that are configured are
-kept as they were read; nothing here goes by them.
+RocketMQ 5.3. Differs: the retry policy and the configured subscriptions are kept as
+they were read, and have no effect here.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ class SubscriptionGroupConfig:
 
     Attributes:
         consume_enable: whether its consumers may pull.
-        consume_broadcast_enable: whether they may consume each on its own.
+        consume_broadcast_enable: whether its consumers may use broadcasting.
         retry_queue_nums: queues of its retry topic; 0: nothing is retried.
-        retry_max_times: retries of a message before it is a dead letter.
-        notify_consumer_ids_changed_enable: whether its consumers hear of each other.
-        group_retry_policy: as it was read, and ``subscription_data_set``.
+        retry_max_times: retries of a message before it becomes a dead letter.
+        notify_consumer_ids_changed_enable: whether the broker notifies its consumers of
+            changes of its members.
+        group_retry_policy: as it was read; likewise ``subscription_data_set``.
     """
 
     group_name: str
@@ -73,10 +74,10 @@ def group_to_json(group: SubscriptionGroupConfig) -> Json:
 
 
 def group_from_json(name: str, found: Json) -> SubscriptionGroupConfig:
-    """The configuration of the group ``name`` that was read.
+    """The configuration of the group ``name`` from a parsed bean.
 
     Raises:
-        ValueError: it is not one of a group.
+        ValueError: it is no configuration of a group.
     """
     bean = Bean(found, f"group {name}")
     return SubscriptionGroupConfig(

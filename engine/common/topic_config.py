@@ -20,8 +20,8 @@ class TopicConfig:
     """The configuration of one topic.
 
     Attributes:
-        read_queue_nums: consumers share the queues below it.
-        write_queue_nums: producers put to the queues below it.
+        read_queue_nums: consumers pull queue ids below it.
+        write_queue_nums: producers put to queue ids below it.
         topic_filter_type: SINGLE_TAG or MULTI_TAG.
         order: whether the order of its messages is configured at a name server.
     """
@@ -61,10 +61,10 @@ def topic_to_json(topic: TopicConfig) -> Json:
 
 
 def topic_from_json(name: str, found: Json) -> TopicConfig:
-    """The configuration of the topic ``name`` that was read.
+    """The configuration of the topic ``name`` from a parsed bean.
 
     Raises:
-        ValueError: it is not one of a topic.
+        ValueError: it is no configuration of a topic.
     """
     bean = Bean(found, f"topic {name}")
     read = bean.integer("readQueueNums", QUEUE_NUMS)

@@ -1,1 +1,1 @@
-"""Which messages a subscription asks for: SQL92 expressions, and bloom filters."""
+"""Which messages match a subscription: SQL92 expressions, and bloom filters."""

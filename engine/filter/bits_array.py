@@ -1,7 +1,7 @@
-"""BitsArray: bits in bytes; bit p lies in byte p // 8, the lowest bit of it first.
+"""BitsArray: bits in bytes; bit p is in byte p // 8, the lowest bit of a byte first.
 
 Source: org.apache.rocketmq.filter.util.BitsArray, RocketMQ 5.3. Differs: a position
-just past the end is refused; there it is let through and fails below.
+just past the end is refused here; there it passes the check and fails on the access.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ _BYTE = 8
 
 
 class BitsArray:
-    """Some bits.
+    """A fixed number of bits.
 
     Invariants:
         the bits fill whole bytes, and are not fewer than the length says
@@ -25,10 +25,10 @@ class BitsArray:
 
     @classmethod
     def of(cls, data: bytes) -> BitsArray:
-        """The bits of ``data``, all of them.
+        """The bits of ``data``.
 
         Raises:
-            ValueError: it is empty.
+            ValueError: ``data`` is empty.
         """
         if not data:
             raise ValueError("an array of bits has one byte at least, this one none.")
@@ -41,12 +41,12 @@ class BitsArray:
         return bytes(self._bytes)
 
     def set_bit(self, position: int) -> None:
-        """Set one bit; raises ValueError if there is none of that position."""
+        """Set one bit; raises ValueError if the position is out of range."""
         self._refuse_outside(position)
         self._bytes[position // _BYTE] |= 1 << position % _BYTE
 
     def get_bit(self, position: int) -> bool:
-        """Whether a bit is set; raises ValueError if there is none there."""
+        """Whether a bit is set; raises ValueError if the position is out of range."""
         self._refuse_outside(position)
         return bool(self._bytes[position // _BYTE] >> position % _BYTE & 1)
 

@@ -1,7 +1,7 @@
-"""BloomFilter: which of some names may have been put into an array of bits.
+"""BloomFilter: which names may have been added to an array of bits.
 
-A name stands for ``k`` positions of ``m`` bits. A name that was put in is always found;
-one that was not is found by mistake in ``f`` of 100 cases, once ``n`` names are in.
+A name has ``k`` positions among ``m`` bits. A name that was added is always found; one
+that was not is found by mistake in ``f`` of 100 cases once ``n`` names were added.
 
 Source: org.apache.rocketmq.filter.util.BloomFilter, BloomFilterData, RocketMQ 5.3.
 """
@@ -27,7 +27,7 @@ class BloomFilterData(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BloomFilter:
-    """The filter of an error rate of ``f`` percent with ``n`` names.
+    """A bloom filter with an error rate of ``f`` percent for ``n`` names.
 
     Raises:
         ValueError: f is not in [1, 100), or n is not positive.
@@ -39,9 +39,9 @@ class BloomFilter:
     m: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """Say how many positions a name has, and how many bits there are.
+        """Compute the positions of a name (k), and the number of bits (m).
 
-        The bits fill bytes.
+        The bits fill whole bytes.
         """
         if not (1 <= self.f < 100 and self.n >= 1):
             raise ValueError(
@@ -69,22 +69,22 @@ class BloomFilter:
         return tuple(found)
 
     def generate(self, name: str) -> BloomFilterData:
-        """The positions of a name, with the number of bits that they are for."""
+        """The positions of a name, together with the number of bits."""
         return BloomFilterData(self.calc_bit_positions(name), self.m)
 
     def is_valid(self, data: BloomFilterData | None) -> bool:
-        """Whether positions are of this filter. Source: BloomFilter#isValid."""
+        """Whether positions fit this filter's bits. Source: BloomFilter#isValid."""
         return (
             data is not None and data.bit_num == self.m and len(data.bit_pos) == self.k
         )
 
     def hash_to(self, data: BloomFilterData, bits: BitsArray) -> None:
-        """Put a name in. Raises ValueError if a position is not in ``bits``."""
+        """Add a name. Raises ValueError if a position is out of range of ``bits``."""
         for position in data.bit_pos:
             bits.set_bit(position)
 
     def is_hit(self, data: BloomFilterData, bits: BitsArray) -> bool:
-        """Whether a name may be in. Raises ValueError as ``hash_to``."""
+        """Whether a name may have been added. Raises ValueError as ``hash_to``."""
         return all(bits.get_bit(position) for position in data.bit_pos)
 
 

@@ -1,8 +1,8 @@
-"""What can be wrong with an expression.
+"""The errors of expressions.
 
     FilterError
-    ├── InvalidSelector      it is no expression; nothing can be asked with it
-    └── EvaluationFailed     nobody can say whether one message matches it
+    ├── InvalidSelector      the text is no expression
+    └── EvaluationFailed     the expression cannot be evaluated on one message
 
 Source: org.apache.rocketmq.filter.expression.MQFilterException, RocketMQ 5.3.
 """
@@ -11,12 +11,12 @@ from __future__ import annotations
 
 
 class FilterError(Exception):
-    """An expression cannot be used, or not on one message."""
+    """An expression cannot be used at all, or not on one message."""
 
 
 class InvalidSelector(FilterError, ValueError):
-    """A text is no expression that RocketMQ takes."""
+    """The text is no expression that RocketMQ accepts."""
 
 
 class EvaluationFailed(FilterError):
-    """A property is not what the expression compares it with."""
+    """A property has another kind of value than the one it is compared with."""

@@ -1,9 +1,8 @@
 """Expressions over the properties of a message, with three-valued logic.
 
-True and False are what they are; None is unknown: a property is missing. A property is
-a text; how it is compared with a literal belongs to ``java_values``. Operands are
-evaluated from left to right, and no further than the result needs; one that fails lets
-the whole expression fail.
+A value of None is unknown: a property is missing. A property is a string; how it is
+compared with a literal is in ``java_values``. Operands are evaluated from left to
+right, and only as far as the result needs; if one fails, the whole expression fails.
 
 Source: org.apache.rocketmq.filter.expression, RocketMQ 5.3: ComparisonExpression,
 LogicExpression, UnaryExpression, ConstantExpression, PropertyExpression.
@@ -22,7 +21,7 @@ Properties: TypeAlias = Mapping[str, str]
 
 
 class Expression:
-    """A part of an expression; ``is_boolean``: it says whether something holds."""
+    """A part of an expression; ``is_boolean``: its value is True, False or None."""
 
     __slots__ = ()
     is_boolean = False
@@ -32,12 +31,13 @@ class Expression:
         """Its value for a message; None: unknown.
 
         Raises:
-            EvaluationFailed: a property is not what it is compared with.
+            EvaluationFailed: a property has another kind of value than it is compared
+                with.
         """
 
 
 class Condition(Expression):
-    """An expression that says whether something holds."""
+    """An expression whose value is True, False or None."""
 
     __slots__ = ()
     is_boolean = True
@@ -49,7 +49,7 @@ class Condition(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Constant(Expression):
-    """A number or a text."""
+    """A number or a string."""
 
     value: int | Long | float | str
 
@@ -78,7 +78,7 @@ class Property(Expression):
     name: str
 
     def evaluate(self, properties: Properties) -> str | None:
-        """Its text; None if the message has none."""
+        """Its value; None if the message does not have it."""
         return properties.get(self.name)
 
 
@@ -89,7 +89,7 @@ class Negated(Expression):
     of: Expression
 
     def evaluate(self, properties: Properties) -> Value | None:
-        """The number; None if it is none."""
+        """The negated number; None if the operand is no number."""
         value = self.of.evaluate(properties)
         if isinstance(value, bool) or not isinstance(value, int | float):
             return None
@@ -98,7 +98,7 @@ class Negated(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Cast(Condition):
-    """A property where a condition stands: a text is never true.
+    """A property used as a condition: a string is never true.
 
     Source: UnaryExpression#createBooleanCast.
     """
@@ -112,19 +112,19 @@ class Cast(Condition):
 
 @dataclass(frozen=True, slots=True)
 class Not(Condition):
-    """The contrary; of the unknown, unknown. Source: UnaryExpression#createNOT."""
+    """Logical not; unknown if its operand is. Source: UnaryExpression#createNOT."""
 
     of: Condition
 
     def evaluate(self, properties: Properties) -> bool | None:
-        """The contrary of what it is of."""
+        """The negated value of its operand."""
         value = self.of.evaluate(properties)
         return None if value is None else not value
 
 
 @dataclass(frozen=True, slots=True)
 class And(Condition):
-    """All of them; false as soon as one is. Source: LogicExpression#createAND."""
+    """Logical and; stops at the first false one. Source: LogicExpression#createAND."""
 
     parts: tuple[Condition, ...]
 
@@ -142,7 +142,7 @@ class And(Condition):
 
 @dataclass(frozen=True, slots=True)
 class Or(Condition):
-    """Any of them; true as soon as one is. Source: LogicExpression#createOR."""
+    """Logical or; stops at the first true one. Source: LogicExpression#createOR."""
 
     parts: tuple[Condition, ...]
 
@@ -160,7 +160,7 @@ class Or(Condition):
 
 @dataclass(frozen=True, slots=True)
 class Equal(Condition):
-    """Two values are equal; unknown if the left one alone is unknown.
+    """Equality of two values; unknown if only the left one is unknown.
 
     Source: ComparisonExpression#doCreateEqual.
     """
@@ -169,7 +169,7 @@ class Equal(Condition):
     right: Expression
 
     def evaluate(self, properties: Properties) -> bool | None:
-        """Two unknown values are equal; a known one equals no unknown one."""
+        """Two unknown values are equal; a known and an unknown one are not."""
         left = self.left.evaluate(properties)
         right = self.right.evaluate(properties)
         if left is None or right is None:
@@ -179,7 +179,7 @@ class Equal(Condition):
 
 @dataclass(frozen=True, slots=True)
 class IsNull(Condition):
-    """A value is unknown. Source: ComparisonExpression#createIsNull."""
+    """Whether a value is unknown. Source: ComparisonExpression#createIsNull."""
 
     of: Expression
 
@@ -198,7 +198,7 @@ ORDERS: Mapping[str, Callable[[int], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Ordered(Condition):
-    """Two values lie in an order; unknown if one is. Two texts are read as doubles.
+    """A comparison by order; unknown if a value is. Two strings are read as doubles.
 
     Source: ComparisonExpression#evaluate.
     """
@@ -208,7 +208,7 @@ class Ordered(Condition):
     right: Expression
 
     def evaluate(self, properties: Properties) -> bool | None:
-        """Whether they lie so; the right one is not asked if the left is unknown."""
+        """The result; the right side is not evaluated if the left one is unknown."""
         left = self.left.evaluate(properties)
         if left is None:
             return None
@@ -229,7 +229,7 @@ SEARCHES: Mapping[str, Callable[[str, str], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Search(Condition):
-    """A text contains, begins or ends with another one, or does not.
+    """Whether a string contains, begins or ends with another one, or does not.
 
     Source: ComparisonExpression.ContainsExpression and its likes.
     """
@@ -240,7 +240,7 @@ class Search(Condition):
     is_not: bool
 
     def evaluate(self, properties: Properties) -> bool:
-        """False for what is no text and for an empty search, also of a NOT."""
+        """False if an operand is no string or the search is empty, also with NOT."""
         if not self.text:
             return False
         value = self.of.evaluate(properties)
@@ -251,7 +251,7 @@ class Search(Condition):
 
 @dataclass(frozen=True, slots=True)
 class In(Condition):
-    """A property is one of some texts, or none of them; unknown if it is missing.
+    """Whether a property is (not) one of some strings; unknown if it is missing.
 
     Source: UnaryExpression#createInExpression.
     """
@@ -261,6 +261,6 @@ class In(Condition):
     is_not: bool
 
     def evaluate(self, properties: Properties) -> bool | None:
-        """Whether it is."""
+        """Whether it is; None if the property is missing."""
         value = self.of.evaluate(properties)
         return None if value is None else (value in self.texts) is not self.is_not

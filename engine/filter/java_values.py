@@ -1,8 +1,8 @@
-"""The values that expressions compare, as Java reads, orders and converts them.
+"""The values in expressions, read, ordered and converted as Java does.
 
-A value is a bool, an int (Java's Integer), a ``Long``, a float (Double) or a text. Of
-two that differ in kind the text is read as the other kind is, and the narrower number
-is widened; any other two have no order, and the left one counts as the lower.
+A value is a bool, an int (Java's Integer), a ``Long``, a float (Double) or a string. If
+two values differ in kind, a string is read as the kind of the other, and the narrower
+number is widened; other pairs have no order, and the left one counts as lower.
 
 Source: ComparisonExpression#__compare of rocketmq-filter; java.lang.Integer, Long,
 Double and Boolean, #valueOf and #compareTo.
@@ -35,7 +35,7 @@ _HEXADECIMAL = re.compile(
 
 
 class Long(int):
-    """An integer of 64 bits, which Java tells from one of 32."""
+    """A 64-bit integer, which Java distinguishes from a 32-bit one."""
 
     __slots__ = ()
 
@@ -44,10 +44,10 @@ Value: TypeAlias = bool | int | Long | float | str
 
 
 def read_integer(text: str, low: int, high: int) -> int:
-    """An integer in [low, high].
+    """The integer in a string, which must be in [low, high].
 
     Raises:
-        EvaluationFailed: the text says none.
+        EvaluationFailed: it is no such integer.
 
     Source: Integer#valueOf, Long#valueOf.
     """
@@ -70,10 +70,10 @@ def read_long(text: str) -> Long:
 
 
 def read_double(text: str) -> float:
-    """A Double, as ``5``, ``.5``, ``5e3d``, ``NaN``, ``-Infinity`` or ``0x1p3`` say it.
+    """The Double in a string, as ``5``, ``.5``, ``5e3d``, ``NaN`` or ``0x1p3``.
 
     Raises:
-        EvaluationFailed: the text says none.
+        EvaluationFailed: it is no Double.
 
     Source: Double#valueOf, which trims.
     """
@@ -93,15 +93,15 @@ def read_double(text: str) -> float:
 
 
 def read_boolean(text: str) -> bool:
-    """Whether the text says true, in any case of letters. Source: Boolean#valueOf."""
+    """Whether a string is "true", in any case. Source: Boolean#valueOf."""
     return text.lower() == "true"
 
 
 def compare(left: Value, right: Value) -> int:
-    """Below, at or above 0 as ``left`` is below, equal to or above ``right``.
+    """A negative number, 0 or a positive one as ``left`` is lower, equal or higher.
 
     Raises:
-        EvaluationFailed: the text beside another kind does not say one of it.
+        EvaluationFailed: a string cannot be read as the kind of the other value.
 
     Source: ComparisonExpression#__compare.
     """
@@ -136,7 +136,7 @@ def _natural(left: Value, right: Value) -> int:
 
 
 def _order_of(value: float) -> tuple[bool, float, float]:
-    """Doubles in Java's order: -0.0 lies before 0.0, and NaN behind all."""
+    """A sort key that orders doubles as Java does: -0.0 before 0.0, and NaN last."""
     if math.isnan(value):
         return True, 0.0, 0.0
     return False, value, math.copysign(1.0, value)

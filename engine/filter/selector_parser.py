@@ -1,10 +1,11 @@
-"""SelectorParser: reads SQL92 expressions as RocketMQ reads them.
+"""SelectorParser: parses SQL92 expressions as RocketMQ does.
 
     a > 5 AND (b IN ('x', 'y') OR c IS NULL)
 
-Keywords have any case; names of properties have their own. RocketMQ's parser stops at
-the first token that cannot continue what it has read, and takes no notice of the rest:
-``a = 1 junk`` is ``a = 1``. Only that one token must be a token. So does this one.
+Keywords are case-insensitive; names of properties are not. RocketMQ's parser stops at
+the first token that cannot continue the expression and ignores the rest: ``a = 1 junk``
+means ``a = 1``. Only that one token has to be lexically right. This parser does the
+same.
 
 Source: org.apache.rocketmq.filter.parser.SelectorParser (SelectorParser.jj), RocketMQ
 5.3. Differs: an expression nested deeper than ``DEPTH_MAX`` is refused; there it is
@@ -118,10 +119,10 @@ INVALID = probe("selector_parser.invalid", "a text was no expression")
 
 @lru_cache(maxsize=CACHED)
 def parse(text: str) -> Condition:
-    """The condition that a text says.
+    """The condition in a text.
 
     Raises:
-        InvalidSelector: it says none.
+        InvalidSelector: the text is no expression.
 
     Source: SelectorParser#parse.
     """
@@ -139,7 +140,7 @@ def parse(text: str) -> Condition:
 
 
 def _parse(text: str) -> Condition:
-    """Read as many tokens as belong together, and one more to see that it is one."""
+    """Parse the longest expression, and check that the next token is a token."""
     parser = _parser()
     trial = parser.parse_interactive(text)
     taken: list[Token] = []
@@ -173,7 +174,7 @@ def _parser() -> Lark:
 
 
 def _as_keyword(token: Token) -> Token:
-    """A word that is a keyword in any case is one, and no name."""
+    """The token, as a keyword if its word is one in any case."""
     word = token.upper()
     if word in SEARCHES:
         return Token("SEARCH", word)
@@ -181,12 +182,12 @@ def _as_keyword(token: Token) -> Token:
 
 
 class _Unusable(ValueError):
-    """What was read cannot stand where it stands."""
+    """A parsed part is not allowed at its place."""
 
 
 @v_args(inline=True)
 class _Builder(Transformer[Token, Expression]):
-    """Makes expressions of what was read, and refuses what RocketMQ refuses."""
+    """Builds expressions from parsed parts; refuses what RocketMQ refuses."""
 
     def start(self, whole: Expression) -> Condition:
         return _condition(whole)
@@ -274,7 +275,7 @@ class _Builder(Transformer[Token, Expression]):
 
 
 def _condition(found: Expression) -> Condition:
-    """What was read, where a condition has to stand. Source: #asBooleanExpression."""
+    """A parsed part used as a condition. Source: #asBooleanExpression."""
     if isinstance(found, Condition):
         return found
     if isinstance(found, Property):

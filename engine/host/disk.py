@@ -135,9 +135,10 @@ class Disk(Protocol):
         """Bytes in a file; FileNotFoundError if there is none."""
 
     def mtime_ms(self, path: str) -> int:
-        """The wall-clock time at which the bytes of a file last changed.
+        """The wall-clock time in ms at which the content of a file last changed.
 
-        As far as the file system knows: copies look young, and a user may set it.
+        It is the file system's mtime: that of a copied file may be newer, and a user
+        may set it.
         """
 
     def usage(self) -> Usage:

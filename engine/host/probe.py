@@ -1,8 +1,8 @@
 """Probes: marks in the engine that record that a branch was taken ("sometimes").
 
-A probe is declared at import, so a branch that no run reaches is known by name and can
-be reported. Without a recorder a hit does nothing. A probe that no program can hit is
-declared with the reason.
+A probe is declared at import, so a branch that no run reaches can be reported by name.
+Without a recorder a hit does nothing. A probe that no program can reach is declared
+with the reason.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """RealDisk: the port to files over ``os`` and ``mmap``.
 
-A mapped file is stored to through its mapping, any other by pwrite. Each is synced by
-fdatasync, which takes what stores into a shared mapping made dirty as well, and unlike
-msync, as Python offers it, lets other threads run meanwhile. Space is allocated when a
-file is made, so that no later store can meet a full disk. A disk opened read only
-refuses every call that could change a byte.
+A mapped file is written through its mapping, any other by pwrite. Both are synced by
+fdatasync, which also syncs pages made dirty through a shared mapping and, unlike msync
+as Python offers it, lets other threads run meanwhile. Space is allocated when a file is
+created, so that no later write can fail on a full disk. A disk opened read only refuses
+every call that could change a byte.
 
-Paths are checked by their text: none leaves the root by way of ``..``. A link inside
+Paths are checked as text: none leaves the root through ``..``. A symbolic link inside
 the root is followed, since a broker's directories may be links to other volumes.
 """
 
@@ -107,8 +107,9 @@ class RealFile:
 class RealLock:
     """An exclusive lock on one file: flock and a POSIX record lock together.
 
-    flock holds within one process too; the record lock on the first byte is the one
-    that Java's ``FileChannel.lock`` takes, so a running broker is met as well.
+    flock excludes other stores in the same process too; the record lock on the first
+    byte is that of Java's ``FileChannel.lock``, so it excludes a running RocketMQ
+    broker.
     """
 
     __slots__ = ("_fd",)
@@ -186,7 +187,7 @@ class RealDisk:
         return self._file_stat(path).st_mtime_ns // 1_000_000
 
     def usage(self) -> Usage:
-        """How full the file system is, as ``df`` tells it."""
+        """How full the file system is, as ``df`` shows it."""
         found = os.statvfs(self.root)
         used = (found.f_blocks - found.f_bfree) * found.f_frsize
         # What only root may still fill counts neither as used nor as free.
@@ -248,7 +249,7 @@ class RealDisk:
         return RealLock(self._full(path))
 
     def check_writable(self, verb: str, path: str) -> None:
-        """Raise unless this disk may be changed.
+        """Check that this disk may be changed.
 
         Raises:
             PermissionError: EROFS; it was opened read only.
@@ -310,7 +311,7 @@ class RealDisk:
 
 
 def _resize(fd: int, old_size: int, size: int) -> None:
-    """Cut a file or allocate more space for it; on an error it keeps its old size."""
+    """Cut a file or allocate space for it; after an error its size is as before."""
     if size <= old_size:
         os.ftruncate(fd, size)
         return

@@ -1,7 +1,7 @@
 """The port to time, waiting and mutual exclusion.
 
-The engine is blocking code: it asks for a lock, waits for an event, sleeps. Whether
-that parks a thread or hands the turn to another greenlet is its host's affair.
+The engine is blocking code: it takes a lock, waits for an event, sleeps. The host
+decides whether that suspends a thread or switches to another greenlet.
 """
 
 from __future__ import annotations

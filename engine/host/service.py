@@ -1,7 +1,7 @@
-"""A background service: a body of blocking code that the host calls round by round.
+"""A background service: a body of blocking code that the host runs round by round.
 
-Source: org.apache.rocketmq.common.ServiceThread, of which a service is the loop's
-body: the engine owns no thread, so nothing runs until its host says so.
+Source: org.apache.rocketmq.common.ServiceThread, of which a service is the loop's body:
+the engine has no threads, so nothing runs unless its host runs it.
 """
 
 from __future__ import annotations
@@ -41,6 +41,6 @@ class EndingService(Service, Protocol):
 
 @runtime_checkable
 class DelayedService(Service, Protocol):
-    """A service whose first round comes later after the start than the others do."""
+    """A service whose first round comes some time after the start."""
 
     first_after_ms: int

@@ -1,16 +1,16 @@
 """ServiceThreads: runs each service of a started store in a thread of its own.
 
-A thread waits ``interval_ms``, or until it is woken, does a round, and so on, so the
-rounds of one service never overlap; a caller who waits for an answer of theirs waits
-and turns nothing. What a round does, and what its error means, is the service's affair.
+A thread waits ``interval_ms``, or until it is woken, then runs a round, and so on. So
+the rounds of one service never overlap, and a caller that waits for a round never runs
+one itself.
 
-A thread outlives whatever a round raises, be it that memory has run out: a service that
-nobody turns any more flushes, dispatches and deletes nothing for good. The first such
-error is kept, and told with its traceback to the logger of this module; so is the end
-of a run of them. The next round comes when it would have come.
+A thread survives everything that a round raises, even a MemoryError, since a service
+without its thread would never flush, dispatch or delete again. The first such error is
+kept and logged with its traceback to the logger of this module, and so is the end of a
+series of them. The next round comes at its usual time.
 
 Source: org.apache.rocketmq.common.ServiceThread, RocketMQ 5.3. Differs: waiting for a
-thread's end has a bound, and going beyond it is an error.
+thread's end has a time-out, and exceeding it is an error.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class HostedStore(Protocol):
 
     @property
     def waited_for(self) -> tuple[Service, ...]:
-        """The services whose rounds answer callers that wait inside the store."""
+        """The services whose rounds wake callers that wait inside the store."""
 
 
 class _ServiceThread:
@@ -114,12 +114,12 @@ class _ServiceThread:
 class ServiceThreads:
     """The threads of one started store; as a context manager, started and stopped.
 
-    End the putters, ``stop()`` the threads, then shut the store down: a shutdown
-    closes the files that a round works on.
+    Stop the producers, ``stop()`` the threads, then shut the store down, in that order:
+    a shutdown closes the files that a round uses.
 
     Attributes:
-        errors: by service name, the first error that a round raised. The service is
-            turned all the same; whether that helps, the store decides.
+        errors: by service name, the first error that a round raised. The service's
+            rounds go on; what the error means for the store, the store decides.
     """
 
     def __init__(self, store: HostedStore) -> None:
@@ -131,7 +131,8 @@ class ServiceThreads:
         """Start a thread for every service.
 
         Raises:
-            RuntimeError: the store is not started, or its services are turned already.
+            RuntimeError: the store is not started, or its services have threads
+                already.
         """
         if self._threads:
             names = ", ".join(thread.name for thread in self._threads)
@@ -150,9 +151,9 @@ class ServiceThreads:
     def _in_order_of_end(self) -> list[Service]:
         """The order of stopping: services that callers wait for, then the others.
 
-        Under SYNC_FLUSH only what is flushed is dispatched, so the last round of reput
-        has to come after the last flush; and after the last commit of write buffers,
-        which the store's order sees to.
+        With SYNC_FLUSH only flushed records are dispatched, so the last round of reput
+        has to come after the last flush, and after the last commit of write buffers,
+        which the store's order of services ensures.
         """
         first = {service.name for service in self._store.waited_for}
         return sorted(
@@ -162,16 +163,16 @@ class ServiceThreads:
     def stop(self, timeout_ms: int) -> None:
         """Let each service do its last round, and wait for the threads to end.
 
-        They end one after the other, so the last round of reput dispatches whatever
-        was put before the call and may be dispatched. Idempotent.
+        The threads end one after the other, so the last round of reput dispatches all
+        that was put before the call and may be dispatched. Idempotent.
 
         Args:
-            timeout_ms: how long all of them together may take.
+            timeout_ms: the time-out for all of them together.
 
         Raises:
             TimeoutError: a round did not end in time. Every thread is told to stop;
                 call again to go on waiting.
-            RuntimeError: a thread had ended by what is no ``Exception``.
+            RuntimeError: a thread was ended by an error that is no ``Exception``.
         """
         deadline = time.monotonic() + timeout_ms / 1000
         for thread in self._threads:

@@ -1,8 +1,8 @@
 """ThreadRuntime: the port to time, waiting and mutual exclusion, over threads.
 
-A wait parks the calling thread and nothing else: whoever answers it runs in a thread
-of its own (``service_threads``). Bounds are counted by a clock that never steps back;
-``now_ms`` is the wall clock, which may.
+A wait suspends only the calling thread; services run in threads of their own
+(``service_threads``). Time-outs use a clock that is never set back; ``now_ms`` is the
+wall clock, which may be.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What clients and brokers say to each other."""
+"""The requests and answers between clients and brokers."""

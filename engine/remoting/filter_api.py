@@ -1,4 +1,4 @@
-"""FilterAPI: makes a subscription of an expression.
+"""FilterAPI: makes a subscription from an expression.
 
 Source: org.apache.rocketmq.remoting.protocol.filter.FilterAPI, RocketMQ 5.3.
 """
@@ -25,10 +25,11 @@ def build_subscription_data(
     expression_type: ExpressionType | None = "TAG",
     sub_version: int = 0,
 ) -> SubscriptionData:
-    """The subscription that an expression asks for.
+    """The subscription of an expression.
 
-    Of tags nothing and ``*`` ask for every message, ``A || B`` for those tagged A or B,
-    where ``*`` is a tag like others; a blank expression asks for no message.
+    For tags, an empty expression and ``*`` mean every message, and ``A || B`` means
+    those with tag A or B, where ``*`` is an ordinary tag; a blank expression matches no
+    message.
 
     Raises:
         ValueError: there is no expression, or no tag between the separators.

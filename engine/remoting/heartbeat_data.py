@@ -1,4 +1,4 @@
-"""HeartbeatData: what a client tells the brokers of its consumers.
+"""HeartbeatData: what a client's heartbeat says about its consumers.
 
 Source: org.apache.rocketmq.remoting.protocol.heartbeat.HeartbeatData, ConsumerData,
 RocketMQ 5.3.
@@ -16,7 +16,7 @@ MessageModel = Literal["CLUSTERING", "BROADCASTING"]
 
 @dataclass(frozen=True, slots=True)
 class ConsumerData:
-    """One consumer of a client: its group, and what it subscribes."""
+    """One consumer of a client: its group, and its subscriptions."""
 
     group: str
     message_model: MessageModel = "CLUSTERING"

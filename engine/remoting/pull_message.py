@@ -28,12 +28,13 @@ class PullMessageRequest:
     """One pull, as a client sends it.
 
     Attributes:
-        commit_offset: counts only with ``COMMIT_OFFSET``.
-        suspend_timeout_millis: how long the broker may hold it, with ``SUSPEND``.
-        subscription: the expression; counts only with ``SUBSCRIPTION``, else the
-            broker takes that of the consumer's heartbeat.
-        broker_life: the life of the broker that has told the client last where it is in
-            the queue; 0: it does not know.
+        commit_offset: only valid with the flag ``COMMIT_OFFSET``.
+        suspend_timeout_millis: how long the broker may hold it, with the flag
+            ``SUSPEND``.
+        subscription: the expression; only valid with the flag ``SUBSCRIPTION``, else
+            the broker uses that of the consumer's heartbeat.
+        broker_life: the run of the broker from which the client got its present offset
+            in the queue; 0: unknown.
     """
 
     consumer_group: str
@@ -53,9 +54,9 @@ class PullMessageRequest:
 
 @dataclass(frozen=True, slots=True)
 class PullMessageResponse:
-    """The answer to a pull; ``messages`` are records as they lie in the log.
+    """The answer to a pull; ``messages`` are records as they are in the log.
 
-    ``broker_life`` is the life of the broker that answers, or 0.
+    ``broker_life`` is the run of the broker that answers, or 0.
     """
 
     code: ResponseCode

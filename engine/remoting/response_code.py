@@ -1,4 +1,4 @@
-"""ResponseCode: what a request to a broker comes to.
+"""ResponseCode: the outcome of a request to a broker.
 
 Source: org.apache.rocketmq.remoting.protocol.ResponseCode, RocketMQ 5.3.
 """
@@ -9,7 +9,7 @@ from enum import Enum
 
 
 class ResponseCode(Enum):
-    """The outcome of a request; the values are those on RocketMQ's wire."""
+    """The outcome of a request; the values are RocketMQ's in its protocol."""
 
     SUCCESS = 0
     SYSTEM_ERROR = 1

@@ -1,4 +1,4 @@
-"""SubscriptionData: what a consumer wants of one topic.
+"""SubscriptionData: a consumer's subscription to one topic.
 
 Source: org.apache.rocketmq.remoting.protocol.heartbeat.SubscriptionData, FilterAPI,
 RocketMQ 5.3.
@@ -20,8 +20,8 @@ class SubscriptionData:
     Attributes:
         sub_string: the expression as it was given.
         tags: the tags of a TAG expression, sorted; empty: every message.
-        codes: their hashes, signed and of 32 bits, sorted.
-        sub_version: milliseconds since the epoch; the newest one counts.
+        codes: the signed 32-bit hashes of the tags, sorted.
+        sub_version: milliseconds since the epoch; the newest one is in effect.
     """
 
     topic: str

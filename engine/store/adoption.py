@@ -1,10 +1,12 @@
-"""Adoption: what a start makes of a directory that other programs wrote, or wrote to.
+"""Adoption: how a start treats a directory that another program wrote to.
 
-Without a durable mark a directory is another program's, and with one RocketMQ may have
-run on it since. Whose the records are decides what counts as loss: RocketMQ takes a NUL
-in a property, an orderly start of RocketMQ reads the last three log files and serves
-what lies before them as it is, and its deletion of a topic leaves no trace but the
-folder that is gone. A layout that this store does not know is refused by its name.
+Without a durable mark, which this store keeps in its checkpoint, the directory counts
+as another program's. With a mark, RocketMQ may have run on it since. It matters who
+wrote a record, because RocketMQ's rules are weaker than this store's: it allows NULs in
+properties; after an orderly shutdown it checks only the last three log files, and
+serves the older ones even if damaged; and it keeps no list of deleted topics, so that a
+missing queue directory is all that shows a deletion. A layout that this store cannot
+read (DLedger, RocksDB ...) is refused.
 
 Source: DefaultMessageStore#deleteTopics, CommitLog#recoverNormally,
 StorePathConfigHelper, CompactionStore, DLedgerCommitLog, RocketMQ 5.3 and 5.5.
@@ -46,10 +48,11 @@ ANEW = probe("adoption.deleted.anew", "a topic was found deleted and made again"
 
 
 def unknown_layout(disk: Disk) -> tuple[Place, str] | None:
-    """The first part of a layout that this store does not know; None without one.
+    """Search for a layout that this store cannot read, such as RocksDB's queues.
 
     Returns:
-        where it lies, and what it is.
+        the first file or directory that belongs to one, and a sentence part that names
+        the layout; None if there is none.
     """
     found = _unknown(disk)
     if found is not None:
@@ -88,9 +91,10 @@ def _first_file_below(disk: Disk, folder: str) -> str:
 
 
 def ours(mark: DurableMark | None) -> range:
-    """Where the records begin that only this store can have written.
+    """The phy_offsets at which only this store can have begun a record.
 
-    Another program may have written behind its mark.
+    Empty without a mark. Past ``durable_offset`` another program may have appended
+    since the mark was written.
     """
     if mark is None:
         return NONE_OURS
@@ -98,10 +102,11 @@ def ours(mark: DurableMark | None) -> range:
 
 
 def wrote_since(checkpoint: StoreCheckpoint, abort: AbortFile, log_end: int) -> bool:
-    """Whether another program ran on the directory after its mark was written.
+    """Whether another program ran on the directory after the mark was written.
 
-    It shut down in order behind the mark, or, as of 5.0, it said up to where the log
-    was confirmed, which this store never says.
+    Two signs: the log goes on past ``durable_offset`` although the last shutdown was
+    orderly; or the checkpoint has a confirmPhyOffset above 0, which RocketMQ writes as
+    of 5.0 and this store never does.
     """
     mark = checkpoint.mark
     if mark is None:
@@ -113,10 +118,11 @@ def wrote_since(checkpoint: StoreCheckpoint, abort: AbortFile, log_end: int) -> 
 def served_as_found(
     mark: DurableMark | None, abort: AbortFile, files: MappedFileQueue
 ) -> int:
-    """Up to which phy_offset damage was there before this store, and is left alone.
+    """The phy_offset before which damage is older than this store, and left as it is.
 
-    Where nothing is known, it is the first of the files that an orderly start of
-    RocketMQ reads.
+    The mark says it. Without a mark it is the start of the last three log files, the
+    only ones that RocketMQ checks after an orderly shutdown; 0 if the shutdown was not
+    orderly, a file is missing, or there are not more files than that.
     """
     if mark is not None:
         return mark.damaged_until
@@ -129,12 +135,16 @@ def served_as_found(
 def deletions_of_others(
     disk: Disk, queues: ConsumeQueueStore, audit: QueueAudit, *, crashed: bool
 ) -> dict[QueueKey, int]:
-    """The deletions that RocketMQ has left behind, as ``DeletedTopics`` has it.
+    """Infer which topics and queues RocketMQ has deleted.
 
-    All records of a topic are dead whose folder is gone, unless the broker still has
-    the topic or a crash may have come before the folder. Where a queue begins again,
-    those of its records before its first unit are dead, crash or not: RocketMQ never
-    lists a record again under a number that its queue has.
+    A topic without a queue directory is deleted, unless the broker's list of topics
+    still has it; after a crash nothing is inferred from that, since the directory may
+    not have been created yet. A queue whose first unit points past the queue's first
+    record was deleted and created again, and its records before that unit are dead.
+
+    Returns:
+        by topic and queue id (``ALL_QUEUES`` for the whole topic) the phy_offset below
+        which records are dead, as in ``DeletedTopics``.
     """
     found: dict[QueueKey, int] = {}
     folders = _folders_with_queues(disk)
@@ -155,7 +165,10 @@ def deletions_of_others(
 
 
 def _folders_with_queues(disk: Disk) -> Collection[str]:
-    """The topics in ``consumequeue``; RocketMQ 4.9 leaves a deleted one's empty."""
+    """The topics whose directory below ``consumequeue`` is not empty.
+
+    RocketMQ 4.9 leaves a deleted topic's directory behind, empty.
+    """
     root = "consumequeue"
     names = disk.list_dir(root) if disk.is_dir(root) else []
     return {
@@ -168,10 +181,12 @@ def _folders_with_queues(disk: Disk) -> Collection[str]:
 def _may_be_deleted(
     disk: Disk, topic: str, folders: Collection[str], told: Collection[str] | None
 ) -> bool:
-    """By the broker's list, where there is one; else by all that it had being gone.
+    """Whether a topic without a queue directory can have been deleted.
 
-    Neither system topics nor light queues are deleted. RocketMQ lists all topics again
-    if no queue is left at all.
+    The broker's list of topics decides, where there is one. Without one, nothing of the
+    topic may be left and no broker may have run here. System topics and light queues
+    are never deleted; and if no topic has a queue at all, RocketMQ lists them all
+    again.
     """
     is_kept = is_system_topic(topic) or topic.startswith(LIGHT_PREFIX)
     if is_kept or not folders:
@@ -183,7 +198,7 @@ def _may_be_deleted(
 
 
 def _is_kept_as_file(disk: Disk, topic: str) -> bool:
-    """Whether a file beside the queues has the topic's name, as an archive has."""
+    """Whether a file in ``consumequeue`` has the topic's name, as an archive has."""
     return any(
         (name == topic or name.startswith(f"{topic}."))
         and not disk.is_dir(f"consumequeue/{name}")
@@ -192,9 +207,10 @@ def _is_kept_as_file(disk: Disk, topic: str) -> bool:
 
 
 def _has_broker(disk: Disk) -> bool:
-    """Whether a broker kept its tables here, whose list of topics then is lost.
+    """Whether ``config`` has a broker's files, although its list of topics is missing.
 
-    A missing folder alone then says nothing: what the log still has is listed again.
+    Then a missing queue directory does not show a deletion, and the topic's records are
+    listed again.
     """
     names = disk.list_dir(_CONFIG_DIR) if disk.is_dir(_CONFIG_DIR) else []
     return any(

@@ -1,7 +1,7 @@
 """CommitLog: every message of every topic, one after the other.
 
 It appends, rolls from file to file, reads by offset, and finds the log's end at a
-start. What the queues do with a record is not its concern.
+start. The consume queues and the index are left to dispatch.
 
 Source: org.apache.rocketmq.store.CommitLog, RocketMQ 5.3. Differs: a start reads every
 file, refuses damage below the durable mark instead of cutting it off, erases the bytes
@@ -75,7 +75,7 @@ class CommitLog:
     """The log, and the lock under which it grows.
 
     Attributes:
-        ours: where records begin that this store wrote, and no other program.
+        ours: the phy_offsets at which only this store can have begun a record.
     """
 
     def __init__(
@@ -118,11 +118,11 @@ class CommitLog:
 
     @property
     def kept_from_offset(self) -> int:
-        """Bytes from here on can only be removed by a later deletion."""
+        """The phy_offset from which no deletion that has begun removes anything."""
         return max(0, self.min_offset, self._deleting_until)
 
     def begin_deletion(self, end: int) -> None:
-        """Note that the files before ``end`` are about to be deleted."""
+        """Record that files before phy_offset ``end`` are about to be deleted."""
         self._deleting_until = max(self._deleting_until, end)
 
     @property
@@ -148,7 +148,7 @@ class CommitLog:
     def put_message(self, message: Message) -> PutMessageResult:
         """Append one message; it then survives a process kill.
 
-        A status other than PUT_OK says that the log does not have it.
+        With a status other than PUT_OK it is not in the log.
 
         Raises:
             OSError: the disk failed the append; what lies beyond the log's end is
@@ -160,16 +160,17 @@ class CommitLog:
 
     @property
     def appends_prop_crc(self) -> bool:
-        """Whether a record that is put ends with a CRC over all of it.
+        """Whether each new record ends with a CRC over all of it.
 
-        As configured, or because the newest record that the start found does.
+        So it is if configured, or if the newest record that the start found has one.
         """
         return self._writer.appends_prop_crc
 
     def put_messages(self, batch: Message) -> PutMessageResult:
         """Append the messages that a batch's body holds: all of them, or none.
 
-        They lie one after the other in one file, each a record of its own.
+        They lie one after the other in one file, each a record of its own. The result
+        is that of the whole batch.
 
         Raises:
             OSError: as ``put_message``.

@@ -1,10 +1,10 @@
 """MessageStoreConfig, the part this store honours, with RocketMQ's defaults.
 
 Sizes are bytes, intervals milliseconds, ratios percents of the disk in use, and
-``file_reserved_time`` hours; RocketMQ cannot turn ``allocate_ahead`` off, and knows
-no ``on_damage``, no ``adopt``, nor a ``start_window``.
-Every size may be tiny: a 4 KiB log file and a queue file of ten units make rolls and
-deletions happen in short histories.
+``file_reserved_time`` hours. Not in RocketMQ: ``on_damage``, ``adopt``,
+``start_window``, and turning ``allocate_ahead`` off. Every size may be tiny: a 4 KiB
+log file and a queue file of ten units make rolls and deletions happen in short
+histories.
 
 Source: org.apache.rocketmq.store.config.MessageStoreConfig, RocketMQ 5.3.0.
 """
@@ -32,7 +32,7 @@ class FlushDiskType(Enum):
 
 
 class BrokerRole(Enum):
-    """Whether a store takes puts, or has its log from a master."""
+    """Whether a store takes puts, or receives its log from a master."""
 
     ASYNC_MASTER = "ASYNC_MASTER"
     SYNC_MASTER = "SYNC_MASTER"
@@ -161,7 +161,7 @@ class StoreConfig:
 
     @property
     def is_slave(self) -> bool:
-        """Whether the store has its log from a master, and takes no puts."""
+        """Whether the store receives its log from a master, and takes no puts."""
         return self.broker_role is BrokerRole.SLAVE
 
     @property

@@ -1,7 +1,7 @@
-"""Damage: the damaged ranges of the log, in a store that skips their records.
+"""Damage: the damaged ranges of the log, in a store that serves around them.
 
-Their bytes are never returned and never changed. ``scan_around`` says how they are
-found, ``Stop`` what a scan of the log meets at one, or at the log's end.
+The store never returns or changes the bytes of a damaged range. ``scan_around`` finds
+the ranges; ``Stop`` names what a scan met where it stopped.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 
 class Stop(StrEnum):
-    """Why a scan went no further; its value says so to people.
+    """Why a scan of the log stopped; the value is the text for people.
 
-    Compare members: the words are for messages alone.
+    Code compares members: the texts are for messages alone.
     """
 
     NOWHERE = ""
@@ -30,9 +30,10 @@ class Stop(StrEnum):
 
 
 class DamagedRange(NamedTuple):
-    """Damaged bytes [start, end): in one file, or in missing ones from ``path`` on.
+    """Damaged bytes of the log: phy_offsets [start, end).
 
-    ``why`` is what reading met there.
+    They lie in the file ``path``; or ``path`` is the first of missing files. ``why``
+    says what the scan met there.
     """
 
     start: int

@@ -11,7 +11,7 @@ from crashmq.engine.store.message.message import has_unit, is_topic
 
 
 class DispatchRequest(NamedTuple):
-    """One record as a scan of the log met it; (success, msg_size) drives the scan.
+    """One record as a scan of the log read it; (success, msg_size) says how to go on.
 
     ============  ========  ===========================================
     success       msg_size  meaning
@@ -22,11 +22,16 @@ class DispatchRequest(NamedTuple):
     False         -1        no record
     ============  ========  ===========================================
 
-    ``flaw`` is why there is no success; ``properties`` are their bytes as they lie
-    there; ``light_places`` the light queues that list the record, with its offset.
-    ``buffer_size`` is how many bytes of the log the record takes, if that is not its
-    own size: -1 unless something is wrapped around it. ``bit_map`` says for which
-    groups it may be, b"" if nobody computes one.
+    Attributes:
+        commit_log_offset: the record's phy_offset.
+        properties: their bytes as stored in the record.
+        light_places: each light queue that lists the record, and its queue_offset
+            there.
+        flaw: why ``success`` is false; "" if it is true.
+        buffer_size: bytes that the record takes in the log, if they are not
+            ``msg_size`` because something is wrapped around it; else -1.
+        bit_map: the Bloom filter bits of the groups whose filter may match the record;
+            b"" if none were computed.
     """
 
     success: bool
@@ -46,9 +51,9 @@ class DispatchRequest(NamedTuple):
 
     @property
     def taken_size(self) -> int:
-        """How many bytes of the log it takes; as ``msg_size`` if it is no record.
+        """How many bytes the record takes in the log; ``msg_size`` if it is no record.
 
-        Source: DispatchRequest#getBufferSize, as doReput goes by it.
+        Source: DispatchRequest#getBufferSize, as used by doReput.
         """
         return self.msg_size if self.buffer_size < 0 else self.buffer_size
 
@@ -56,7 +61,8 @@ class DispatchRequest(NamedTuple):
     def has_unit(self) -> bool:
         """Whether a ConsumeQueue lists this record.
 
-        A topic that cannot be a directory's name has no queue: a broker lets none in.
+        A topic that cannot name a directory has no queue; brokers do not allow such
+        topics.
         """
         return has_unit(self.sys_flag) and is_topic(self.topic)
 
@@ -89,5 +95,5 @@ class CommitLogDispatcher(Protocol):
         """Process one record; a second call for the same record has no effect.
 
         Raises:
-            OSError: the record may not be processed; call again.
+            OSError: the record may be processed in part only; call again.
         """

@@ -3,10 +3,10 @@
 ::
 
     StoreError
-    +-- StoreCorrupted   files say what they must not; nothing was changed
-    |   +-- StoreForeign   no mark says that the files are this store's to cut
+    +-- StoreCorrupted   the files contradict each other; nothing was changed
+    |   +-- StoreForeign   a start would remove data that may be another program's
     +-- StoreLocked      another store holds the directory
-    +-- StoreStopped     the store is not started, or no longer
+    +-- StoreStopped     the store is not started, or was stopped
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file or directory of the store, and which byte of it.
+    """A file or directory of the store, and one byte in it.
 
     Attributes:
-        path: below the store's root.
-        byte: in that file; -1 where the file as a whole is meant.
-        offset: of that byte in the log, or of one that no file has; -1 elsewhere.
+        path: relative to the store's root.
+        byte: position in the file; -1 if the error is about the file as a whole.
+        offset: the byte's phy_offset, also where no file has that byte; -1 outside the
+            log.
     """
 
     path: str
@@ -38,10 +39,10 @@ class Place:
 
 
 class StoreError(Exception):
-    """Any refusal of the store; the message says where, what and what to do.
+    """The base of the store's errors; the message says what, where and what to do.
 
     Attributes:
-        place: what it is about; None for the store as a whole.
+        place: the file that the error is about; None for the store as a whole.
     """
 
     def __init__(self, why: str, place: Place | None = None) -> None:
@@ -50,18 +51,18 @@ class StoreError(Exception):
 
     @property
     def path(self) -> str:
-        """Of its place; "" without one."""
+        """The path of ``place``; "" without one."""
         return self.place.path if self.place is not None else ""
 
 
 class StoreCorrupted(StoreError):
-    """Primary data is damaged; the store refuses rather than lose what it kept."""
+    """Durable data is damaged; a start refuses, since it would lose more of it."""
 
 
 class StoreForeign(StoreCorrupted):
-    """A start would lose what lies in a directory without this store's durable mark.
+    """A start would remove data, and no durable mark says that it is this store's own.
 
-    With ``StoreConfig.adopt`` it is lost.
+    With ``StoreConfig.adopt`` the start removes it.
     """
 
 

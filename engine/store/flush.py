@@ -122,7 +122,7 @@ class CommitRealTimeService:
 
 
 class FlushRealTimeService:
-    """ASYNC_FLUSH: syncs whole pages often, and all bytes once an interval."""
+    """ASYNC_FLUSH: syncs full pages often, and all bytes once per thorough interval."""
 
     name = "flush_commit_log"
 

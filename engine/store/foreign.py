@@ -1,10 +1,10 @@
-"""What a start would lose of a directory that no durable mark says is this store's.
+"""What a start would remove from a directory without this store's durable mark.
 
-A mark tells what was durable once, so that what is not intact there was damaged.
-Without one the directory is another program's, or kept in another way, or its
-checkpoint is gone; then a start may add what dispatch makes of the log, and drop what a
-crash leaves after the last intact record, and nothing else. What it would lose beyond
-that is counted here, before anything is changed.
+A mark says what was durable: where the log is not intact below it, the log is damaged.
+Without a mark the directory may be another program's, may have another layout, or may
+have lost its checkpoint. A start then may only do two things: add what dispatch
+derives from the log, and cut what a crash can leave behind the last intact record.
+Everything else that it would remove is counted here, before it changes anything.
 
 Source: none in RocketMQ, which cuts and removes whatever it does not understand.
 """
@@ -36,15 +36,15 @@ _WINDOW = 64 * 1024 // CQ_STORE_UNIT_SIZE * CQ_STORE_UNIT_SIZE
 
 @dataclass(slots=True)
 class Losses:
-    """What would go, and the first place that is not understood.
+    """What a start would remove, and the first place that it does not understand.
 
     Attributes:
-        where: that place; None if nothing would be lost.
-        why: what is wrong there.
-        log_bytes: from the log's end to the last byte after it that is not zero.
-        records: intact ones among these.
-        queues: those that would lose ``units``.
-        index_files: those of another length, or that point past the log's end.
+        where: that place; None if nothing would be removed.
+        why: what was found there.
+        log_bytes: bytes from the log's end to the last nonzero byte after it.
+        records: intact records among these bytes.
+        queues: queues that would lose ``units`` units in all.
+        index_files: index files of another size, or with entries past the log's end.
     """
 
     where: Place | None = None
@@ -73,9 +73,10 @@ class Losses:
 
 @dataclass(slots=True)
 class UnitsToCome:
-    """The units that dispatch would make, of the queues that part from the log.
+    """The units that dispatch would build, for the queues that disagree with the log.
 
-    Its ``visit`` comes after that of the audit.
+    Its ``visit`` needs the audit's result for the same record, so the audit visits
+    first.
     """
 
     audit: QueueAudit
@@ -95,7 +96,7 @@ class UnitsToCome:
                 self.units.setdefault(key, {})[place.consume_queue_offset] = unit
 
     def note_unknown(self, losses: Losses, files: MappedFileQueue) -> None:
-        """Note a record whose queue this store has no kind for."""
+        """Note the first record of an inner batch: this store has no such queues."""
         if self.inner_batch_at >= 0:
             where = place_in(files, self.inner_batch_at)
             losses.note(where, "a record of a queue of inner batches")
@@ -117,9 +118,9 @@ def count_log(
     *,
     crashed: bool,
 ) -> None:
-    """Count what lies past the log's end.
+    """Count what lies behind the log's end.
 
-    A crash may leave anything there but intact records.
+    After a crash, bytes there count only if intact records are among them.
     """
     records = 0
     behind: list[tuple[MappedFile, int]] = []
@@ -142,7 +143,7 @@ def count_log(
 
 
 def _is_written(file: MappedFile, position: int) -> bool:
-    """Whether a byte from ``position`` on is not zero; no more is asked of them."""
+    """Whether any byte from ``position`` on is not zero."""
     return any(
         examined_with_zeros(file.examine, file.read, at, size, _has_written)
         for at, size in _chunks(file, position)
@@ -179,10 +180,10 @@ def count_queues(
     *,
     crashed: bool,
 ) -> None:
-    """Count the units that would go, and that dispatch would not make again.
+    """Count the units that a start would cut and dispatch would not build again.
 
-    Those may be cut after a crash that lie past the end of a log, and what a torn
-    sector has left of one that comes again.
+    After a crash two kinds of units do not count: those that point past the end of the
+    log, and those that are what a torn sector left of the unit that dispatch builds.
     """
     for key, queue in sorted(queues.items()):
         expected = to_come.units.get(key, {})
@@ -210,7 +211,7 @@ def count_queues(
 
 
 def _why(key: QueueKey, unit: bytes, known: bytes) -> str:
-    """What is wrong with a unit of a queue, whose record would give ``known``."""
+    """What is wrong with ``unit``; ``known`` is the unit of the record, b"" if none."""
     phy_offset, size, code = UNIT.unpack(unit)
     why = f"a unit of {size} bytes at offset {phy_offset}"
     if not known:
@@ -229,16 +230,16 @@ def _why(key: QueueKey, unit: bytes, known: bytes) -> str:
 
 
 def _may_be_torn(unit: bytes, known: bytes) -> bool:
-    """Whether some bytes of a known unit were lost, and nothing else happened."""
+    """Whether the unit equals ``known`` but for bytes that are zero."""
     return bool(known) and all(a in (b, 0) for a, b in zip(unit, known, strict=True))
 
 
 def _units_to_cut(
     queue: ConsumeQueue, end: int
 ) -> Iterator[tuple[str, int, int, bytes]]:
-    """What a start would cut of a queue from ``end`` on: file, byte, place and unit.
+    """The units that a start would cut from queue_offset ``end`` on, but for zeros.
 
-    Places that hold zeros are left out.
+    Each as the file's path, the byte in it, the queue_offset and the unit's 20 bytes.
     """
     end = min(end, queue.recovered_units) * CQ_STORE_UNIT_SIZE
     for file in queue.mapped_files.files:

@@ -41,14 +41,20 @@ _STOPS = {
 
 @dataclass(frozen=True, slots=True)
 class LogScan:
-    """The result of a scan: everything in [start, end) is records and BLANKs.
+    """The result of a scan: the phy_offsets [start, end) hold records and BLANKs.
 
-    Files before ``read_from`` are trusted except for their first records,
-    ``old_firsts``. ``newest_timestamp`` is the highest store time that was read.
-    ``has_prop_crc``: the newest record ends with a CRC over all of it. ``nul_until``:
-    the end of the newest one with a NUL in its properties, which no put of ours has.
-    ``damaged`` ranges hold neither records nor BLANKs; there are none unless the store
-    serves around them.
+    Attributes:
+        newest_timestamp: the highest store time that was read, in milliseconds.
+        records: how many were read.
+        stopped_by: what lies at ``end``.
+        read_from: of files that end before this phy_offset only the first record was
+            read.
+        old_firsts: these first records.
+        damaged: ranges within [start, end) without records or BLANKs; empty unless the
+            store serves around damage.
+        has_prop_crc: whether the last record ends with a CRC over all of it.
+        nul_until: the end of the last record with a NUL in its properties, which this
+            store never writes; 0 if there is none.
     """
 
     start: int
@@ -65,14 +71,14 @@ class LogScan:
 
 @dataclass(slots=True)
 class RecordsMet:
-    """What a scan notes of the records that it meets, in log order.
+    """What a scan has noted of the records that it read, in log order.
 
     Attributes:
-        visit: called with each of them.
-        newest: the highest store time.
+        visit: called with each record.
+        newest: the highest store time, in milliseconds.
         records: how many there were.
-        last: the properties of the newest one.
-        nul_until: as in ``LogScan``.
+        last: the properties of the last record, as stored.
+        nul_until: the end of the last record with a NUL in its properties; 0: none.
     """
 
     visit: Callable[[DispatchRequest], None]
@@ -82,7 +88,7 @@ class RecordsMet:
     nul_until: int = 0
 
     def meet(self, request: DispatchRequest) -> None:
-        """Note one, and have it visited."""
+        """Note one record, and pass it to ``visit``."""
         self.newest = max(self.newest, request.store_timestamp)
         self.records += 1
         self.last = request.properties
@@ -100,11 +106,12 @@ class FoundRecords(NamedTuple):
     """The records found in a part of a log file.
 
     Attributes:
-        records: intact ones, one after the other.
-        size: their bytes.
-        wanted: bytes that the record after them needs, if they are not all there.
-        has_filler: a BLANK follows them.
-        stopped_by: what follows them and is neither.
+        records: the intact ones, one directly after the other.
+        size: bytes of all of them.
+        wanted: bytes to read for the next record, if it is not all in this part; else
+            0.
+        has_filler: whether a BLANK follows them.
+        stopped_by: what follows them, if it is neither a record nor a BLANK.
     """
 
     records: tuple[DispatchRequest, ...] = ()
@@ -126,7 +133,7 @@ def look_at(
     """``records_in`` for ``size`` bytes of a file from ``position`` on.
 
     Raises:
-        OSError: another one than EIO.
+        OSError: the read failed, and not because of an unreadable sector (EIO).
     """
     return examined(
         file.examine,
@@ -151,10 +158,16 @@ def records_in(
     ours: range,
     /,
 ) -> FoundRecords:
-    """The records in a window, of which ``wanted`` bytes must be readable.
+    """The intact records at the beginning of ``window``.
 
-    ``phy_offset`` is the window's position in the log, ``left_in_file`` the bytes of
-    its file from there on; records that begin in ``ours`` are this store's own.
+    Args:
+        window: bytes of one log file.
+        phy_offset: where the window begins in the log.
+        left_in_file: bytes from there to the end of the file.
+        wanted: how many bytes the window must have; fewer mean an unreadable sector.
+        prop_crc: check the CRC over all of a record, where a record has one.
+        ours: the phy_offsets at which only this store can have begun a record; records
+            at others may have NULs in their properties.
     """
     if len(window) < wanted:
         return FoundRecords(stopped_by=Stop.UNREADABLE)

@@ -20,9 +20,9 @@ _CHUNK = 4 * 1024 * 1024
 
 
 class LogSums:
-    """CRC-32 of log files, each from its first byte up to where it was added.
+    """CRC-32 sums of log files, each from the file's first byte to the last one added.
 
-    Each file before the one of ``_end`` that has a sum has that of all its bytes.
+    Each file before the one that contains ``_end`` has a sum of all its bytes, or none.
 
     Invariants:
         each sum is of a file: it begins at a multiple of the file size, before the end
@@ -43,16 +43,16 @@ class LogSums:
             assert 0 <= crc < 1 << 32, crc
 
     def begin(self, mark: DurableMark | None, read_from: int) -> None:
-        """Take the sums of files before ``read_from`` from a mark, unread.
+        """Take over a mark's sums of the files before ``read_from``, unread.
 
-        ``read_from`` is the beginning of a file; from there on bytes are added.
+        ``read_from`` is the beginning of a file; from there on ``add`` reads the bytes.
         """
         marked = self.marked(mark) if mark else {}
         self._sums = {base: sum_ for base, sum_ in marked.items() if base < read_from}
         self._end = read_from
 
     def marked(self, mark: DurableMark) -> dict[int, int]:
-        """A mark's sums by the offset at which the file begins."""
+        """The sums in a mark, by the phy_offset at which their file begins."""
         size = self._files.file_size
         last = (mark.durable_offset - 1) // size * size
         first = last - (len(mark.sums) - 1) * size
@@ -64,10 +64,10 @@ class LogSums:
         read_from: int,
         but_for: Collection[int] = (),
     ) -> int | None:
-        """The first file from ``read_from`` on that disagrees with the mark's sum.
+        """Where the first file begins that disagrees with the mark's sum.
 
-        Its first offset; files in ``but_for`` are skipped; None if all agree. The sums
-        are added up on the way.
+        Reads the files from ``read_from`` on and keeps their sums; those that begin at
+        an offset in ``but_for`` are not compared. None if all agree.
 
         Raises:
             OSError: the medium could not be read.
@@ -81,10 +81,10 @@ class LogSums:
         return None
 
     def add(self, end: int) -> None:
-        """Add the bytes before ``end``, which will never change.
+        """Add the bytes up to ``end`` to the sums; they must never change again.
 
         Raises:
-            OSError: the medium could not be read; what was added stays so.
+            OSError: the medium could not be read; the bytes before stay added.
         """
         with self._lock:
             while self._end < end:

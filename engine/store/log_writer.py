@@ -5,9 +5,9 @@ all, and a message for light queues (LMQ) becomes one record that names its offs
 each of them. The CommitLog does the append.
 
 Source: CommitLog#asyncPutMessage, #asyncPutMessages, MultiDispatch, RocketMQ 5.3.
-Differs: a message that no record can hold is refused before anything is consumed, and
-so is a list of light queues that names something else: RocketMQ appends it, and then
-dispatch of the whole store stops there.
+Differs: a message that does not fit a record is refused before it takes a queue_offset,
+and so is one whose list of light queues has a name that is none: RocketMQ appends such
+a record, and then dispatch of the whole store stops there.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ REJECTED = probe(
 
 
 class Append(Protocol):
-    """The CommitLog's part: append records that share topic, queue and hosts."""
+    """The CommitLog's append of records that share topic, queue and hosts."""
 
     def __call__(
         self,

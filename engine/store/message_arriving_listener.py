@@ -1,4 +1,4 @@
-"""MessageArrivingListener: learns of each message that can be read from now on.
+"""MessageArrivingListener: is told of each message once it can be read.
 
 Source: org.apache.rocketmq.store.MessageArrivingListener, RocketMQ 5.3.
 """
@@ -14,10 +14,10 @@ class ArrivedMessage(NamedTuple):
 
     Attributes:
         logic_offset: the queue_offset after it.
-        tags_code: of its unit; None where nobody knows.
-        msg_store_time: milliseconds since the epoch; 0 where nobody knows.
-        filter_bit_map: as dispatch computed it; None: it computed none.
-        properties: of the message; None where nobody knows.
+        tags_code: that of its unit; None if unknown.
+        msg_store_time: milliseconds since the epoch; 0 if unknown.
+        filter_bit_map: as dispatch computed it; None if it computed none.
+        properties: those of the message; None if unknown.
     """
 
     topic: str
@@ -30,7 +30,7 @@ class ArrivedMessage(NamedTuple):
 
 
 class MessageArrivingListener(Protocol):
-    """What a store calls for each message that can be read from now on."""
+    """Interface: the store calls it for each message once it can be read."""
 
     def arriving(self, message: ArrivedMessage) -> None:
-        """React to a message of a queue that can be read from now on."""
+        """React to a message that can be read from now on."""

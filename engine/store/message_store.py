@@ -149,9 +149,9 @@ class MessageStore:
 
     @property
     def losses(self) -> Losses:
-        """What ``start`` loses of a directory that other programs wrote to.
+        """What ``start`` would remove of a directory that other programs wrote to.
 
-        ``load`` has counted it; without ``adopt`` it refuses unless that is nothing.
+        ``load`` counts it, and refuses if there is anything, unless ``adopt`` is set.
         """
         return self._start_up.losses
 
@@ -197,9 +197,9 @@ class MessageStore:
 
     @property
     def free_buffers(self) -> int:
-        """How many write buffers are not borrowed; -1 without a pool.
+        """How many write buffers can be borrowed; -1 without a pool.
 
-        Source: DefaultMessageStore#remainTransientStoreBufferNumbs, which says the
+        Source: DefaultMessageStore#remainTransientStoreBufferNumbs, which returns the
         greatest integer without a pool.
         """
         pool = self.commit_log.pool
@@ -212,7 +212,7 @@ class MessageStore:
 
     @property
     def waited_for(self) -> tuple[Service, ...]:
-        """The services whose rounds answer callers that wait inside the store."""
+        """The services for whose rounds callers of the store wait."""
         name = self._flush_commit_log.name
         return tuple([rounds for rounds in self._services if rounds.name == name])
 
@@ -262,8 +262,8 @@ class MessageStore:
         """Make the files agree with what ``load`` read, and open the store.
 
         Args:
-            before_opening: called once ``next_queue_offsets`` are those of the
-                recovered log, and before any message can take one.
+            before_opening: called when ``next_queue_offsets`` are those of the
+                recovered log, and no message can be put yet.
 
         Raises:
             StoreStopped: ``load`` has not succeeded.
@@ -294,32 +294,33 @@ class MessageStore:
         self.is_started = True
 
     def abandon(self) -> None:
-        """Let go of the directory after a ``load`` that no ``start`` follows."""
+        """Release the directory after a ``load`` that no ``start`` follows."""
         if not self.is_started:
             self._let_go()
 
     def calc_bit_map(self, bit_map_of: Callable[[DispatchRequest], bytes]) -> None:
-        """Set the function that gives each dispatched record its bit map.
+        """Set the function that computes each dispatched record's bit map.
 
-        It is asked before any dispatcher, whose queues' entries have what it gives.
+        It is called before any dispatcher; the queues store its result in
+        consumequeue_ext.
 
         Source: CommitLogDispatcherCalcBitMap, which a broker puts before the others.
         """
         self.reput.calc_bit_map = bit_map_of
 
     def add_dispatcher(self, dispatcher: CommitLogDispatcher) -> None:
-        """Let another dispatcher take each record, after those that are there.
+        """Append a dispatcher: it receives each record after the present ones.
 
         Source: DefaultMessageStore#getDispatcherList, which a broker adds to.
         """
         self.reput.dispatchers.append(dispatcher)
 
     def set_confirm_offset(self, phy_offset: int) -> None:
-        """Record that replicas have the log up to there; see ``reput``."""
+        """Record that replicas have the log up to ``phy_offset``; see ``reput``."""
         self.reput.set_confirm_offset(phy_offset)
 
     def hook_puts(self, hook: PutMessageHook) -> None:
-        """From now on let ``hook`` make of each message what is put.
+        """Set a hook: the store puts what ``hook`` returns for a message.
 
         Source: DefaultMessageStore#setPutMessageHook.
         """
@@ -334,7 +335,7 @@ class MessageStore:
         return self._puts.put(message, append, is_started=self.is_started)
 
     def put_messages(self, batch: Message) -> PutMessageResult:
-        """Store the messages of a batch's body, all or none."""
+        """Store the messages of a batch's body: all, or none."""
         append = self.commit_log.put_messages
         return self._puts.put(batch, append, is_started=self.is_started)
 
@@ -444,7 +445,7 @@ class MessageStore:
         return self._unless_let_go(self._reader.earliest_timestamp())
 
     def get_min_offset_in_queue(self, topic: str, queue_id: int) -> int:
-        """The first queue_offset that a queue still has; 0 without such a queue.
+        """The first queue_offset that a queue still has; 0 without the queue.
 
         Raises:
             StoreStopped: the store is not started, was stopped meanwhile, or must
@@ -456,7 +457,7 @@ class MessageStore:
         return self._unless_let_go(self._reader.min_offset(topic, queue_id))
 
     def get_max_offset_in_queue(self, topic: str, queue_id: int) -> int:
-        """The queue_offset that dispatch gives next; 0 without such a queue.
+        """The queue_offset of the next message dispatched; 0 without the queue.
 
         Raises:
             StoreStopped: the store is not started, was stopped meanwhile, or must
@@ -470,7 +471,7 @@ class MessageStore:
     def check_in_mem_by_consume_offset(
         self, topic: str, queue_id: int, queue_offset: int
     ) -> bool:
-        """Whether a queue has a message there, near enough to be taken for in memory.
+        """Whether a queue has a message there, so near the log's end as to be cached.
 
         Raises:
             StoreStopped: the store is not started, was stopped meanwhile, or must
@@ -489,13 +490,13 @@ class MessageStore:
             raise StoreStopped("the store is not started: start() it to read.")
 
     def _unless_let_go(self, answer: _T) -> _T:
-        """What a read has found, unless the store let go of its files meanwhile.
+        """Return ``answer``, unless the store has closed its files meanwhile.
 
-        A file that was let go reads as one that has expired, so that the answer would
-        pass over messages that are there.
+        A closed file reads as an expired one, so the answer would skip messages that
+        exist.
 
-        Source: none in RocketMQ, whose getMessage answers nothing once it is told to
-        shut down, and unmaps the files below those who began before.
+        Source: none in RocketMQ: its getMessage returns nothing once a shutdown has
+        begun, and its shutdown unmaps files while earlier readers use them.
         """
         if self._has_let_go:
             CLOSED_UNDER.hit()
@@ -505,14 +506,14 @@ class MessageStore:
         return answer
 
     def get_next_offset_in_queue(self, topic: str, queue_id: int) -> int:
-        """The queue_offset that the next put gets, what is not dispatched included."""
+        """The queue_offset that the next put gets, undispatched messages included."""
         return self._consume_queues.next_queue_offset(topic, queue_id)
 
     def flush(self) -> int:
-        """Make durable what was put so far; returns up to which phy_offset.
+        """Make durable what was put so far; returns the phy_offset it is flushed to.
 
         Raises:
-            OSError: the disk failed; no put is taken until the next start.
+            OSError: the disk failed; the store takes no put until the next start.
 
         Source: DefaultMessageStore#flush.
         """
@@ -523,10 +524,10 @@ class MessageStore:
     def query_message(
         self, topic: str, key: str, max_num: int, begin_ms: int, end_ms: int
     ) -> QueryMessageResult:
-        """Read the newest messages of a topic that carry ``key``.
+        """Read the newest messages of a topic that have ``key``, in log order.
 
         At most ``max_num`` of those stored in [begin_ms, end_ms], and never more than
-        ``max_msgs_num_batch``; in the log's order.
+        ``max_msgs_num_batch``.
 
         Raises:
             StoreStopped: the store is not started, was stopped meanwhile, or must
@@ -553,7 +554,7 @@ class MessageStore:
         return self.deletion.topics.delete_topics(topics)
 
     def clean_unused_topic(self, retained: Collection[str]) -> int:
-        """Delete every topic but these; raises as ``delete_topics``.
+        """Delete every topic but ``retained``; raises as ``delete_topics``.
 
         Source: DefaultMessageStore#cleanUnusedTopic.
         """

@@ -57,7 +57,7 @@ class PutService:
         *,
         is_started: bool,
     ) -> PutMessageResult:
-        """Append the message by ``append``; under SYNC_FLUSH wait for its sync."""
+        """Append the message with ``append``; under SYNC_FLUSH wait for its sync."""
         takes_puts = is_started and not self._config.is_slave
         if not takes_puts or not self._flags.is_writeable:
             NOT_WRITEABLE.hit()

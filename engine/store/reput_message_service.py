@@ -1,14 +1,15 @@
 """ReputMessageService: passes the log's records to the dispatchers, in log order.
 
-A record's bit map is made first; then each dispatcher takes it in turn, queues before
-the index; then a listener learns that it can be read. A record that a dispatcher could
-not take is given to all of them again, and nobody learns of it before.
+For each record the bit map is computed first; then each dispatcher is called in turn,
+the queues' before the index's; then a listener is told that the message can be read. If
+a dispatcher fails, all of them get the record again, and the listener is told after
+that.
 
 Source: org.apache.rocketmq.store.DefaultMessageStore.ReputMessageService, RocketMQ 5.3.
-Differs: bytes that are not a record stop the replay; there, a master skips to the end
-of the file, and the messages that it skips are never delivered. A listener learns of
-records alone that a queue lists; and with ``duplication_enable`` a record is dispatched
-only if it is flushed too under SYNC_FLUSH.
+Differs: dispatch stops at bytes that are not a record; RocketMQ's master skips to the
+end of the file, and never delivers the messages that it skips. The listener is told
+only of records that a queue lists. With ``duplication_enable`` under SYNC_FLUSH a
+record is dispatched only if it is flushed, too.
 """
 
 from __future__ import annotations
@@ -59,12 +60,12 @@ ARRIVED_LIGHT = probe(
 class ReputMessageService:
     """Dispatches new records; one round catches up with the log.
 
-    Every record below ``reput_from_offset`` was taken by every dispatcher.
+    Every record below ``reput_from_offset`` was processed by every dispatcher.
 
     Attributes:
-        dispatchers: who takes each record, in this order; a broker may add others.
-        calc_bit_map: returns a record's bit map, before any dispatcher takes it.
-        arriving_listener: learns of each message once it can be read.
+        dispatchers: called with each record, in this order; a broker may add others.
+        calc_bit_map: computes a record's bit map, before any dispatcher is called.
+        arriving_listener: is told of each message once it can be read.
 
     Invariants:
         0 <= reput_from_offset <= the log's end, once a round has run
@@ -98,7 +99,7 @@ class ReputMessageService:
 
     @property
     def confirm_offset(self) -> int:
-        """The end of the records that may be dispatched and served.
+        """The phy_offset below which records may be dispatched and read.
 
         Source: DefaultMessageStore#getConfirmOffset: under SYNC_FLUSH only what was
         flushed, since the rest may be lost and its offsets given again; with
@@ -116,7 +117,7 @@ class ReputMessageService:
         return self._commit_log.committed_where
 
     def set_confirm_offset(self, phy_offset: int) -> None:
-        """Note that replicas have the log up to this phy_offset, and will keep it.
+        """Record that replicas have the log up to this phy_offset, and will keep it.
 
         Only used with ``duplication_enable``.
 
@@ -126,19 +127,19 @@ class ReputMessageService:
 
     @property
     def behind(self) -> int:
-        """Bytes of the log that could be dispatched, and are not yet."""
+        """Bytes of the log that may be dispatched and are not yet."""
         return self.confirm_offset - self.reput_from_offset
 
     @property
     def unconfirmed(self) -> int:
-        """Bytes of the log that must not be dispatched yet, for want of replicas."""
+        """Bytes of the log that may not be dispatched yet: replicas lack them."""
         return self._stored_where - self.confirm_offset
 
     def run_once(self) -> int:
-        """Dispatch everything there is; returns how many bytes.
+        """Dispatch every record that may be dispatched; returns how many bytes.
 
         Raises:
-            OSError: a dispatcher's disk failed; the replay stays at that record.
+            OSError: a dispatcher's disk failed; the next round begins at that record.
 
         Source: ReputMessageService#doReput.
         """
@@ -203,7 +204,7 @@ class ReputMessageService:
         return True
 
     def _with_bit_map(self, request: DispatchRequest) -> DispatchRequest:
-        """The record with what filters make of it, which dispatchers keep.
+        """The record with its bit map, if a function to compute it is set.
 
         Source: CommitLogDispatcherCalcBitMap.
         """
@@ -224,7 +225,7 @@ class ReputMessageService:
             self._stats.count_dispatched(request.topic, 1, request.msg_size)
 
     def _notify_message_arrive(self, request: DispatchRequest) -> None:
-        """Tell that a message can be read, once for each queue that lists it.
+        """Tell the listener, once for each queue that lists the message.
 
         Source: DefaultMessageStore#notifyMessageArriveIfNecessary,
         ReputMessageService#notifyMessageArrive4MultiQueue.
@@ -240,7 +241,7 @@ class ReputMessageService:
             listener.arriving(_arrived(light, request, properties))
 
     def _is_unconfirmed(self, end: int) -> bool:
-        """Whether replicas lack a part of what ends there."""
+        """Whether replicas lack a part of the log before ``end``."""
         if self.unconfirmed <= 0 or end <= self.confirm_offset:
             return False
         UNCONFIRMED.hit()
@@ -257,7 +258,7 @@ class ReputMessageService:
 def _arrived(
     listed: DispatchRequest, request: DispatchRequest, properties: dict[str, str]
 ) -> ArrivedMessage:
-    """A record as the queue of ``listed`` has it."""
+    """What the listener is told of a record; ``listed`` is as one queue lists it."""
     return ArrivedMessage(
         listed.topic,
         listed.queue_id,

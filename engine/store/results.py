@@ -27,8 +27,8 @@ class PutMessageStatus(Enum):
 class PutMessageResult(NamedTuple):
     """The answer to a put; offsets are -1 unless the record is in the log.
 
-    Of a batch they are the first record's, but ``size`` is that of all its records;
-    ``phy_offsets`` are where each lies, of one message as well.
+    For a batch they are the first record's, and ``size`` is that of all its records.
+    ``phy_offsets`` has one offset for each message that was put.
     """
 
     status: PutMessageStatus

@@ -1,8 +1,8 @@
 """Rounds: runs a service round by round until its store stops.
 
-A host should end its threads before it stops a store. If a round is under way all the
-same, the store waits for its end; a later round does nothing instead of using closed
-files.
+A host should end its threads before it stops a store. If a round is in progress
+nevertheless, the store waits for its end; a later round does nothing, since the files
+are closed.
 
 Source: org.apache.rocketmq.common.ServiceThread#shutdown, which joins the thread.
 """
@@ -33,7 +33,7 @@ class Rounds:
         return self._do(self._service.run_once)
 
     def run_last(self) -> int:
-        """Do a round that leaves no work; returns as ``run_once``."""
+        """Run a round that leaves no work undone; returns as ``run_once``."""
         if isinstance(self._service, EndingService):
             return self._do(self._service.run_last)
         return self.run_once()

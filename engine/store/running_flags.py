@@ -13,12 +13,12 @@ LOGIC_DISK_FULL    no         no            yes
 FLUSH_FAILED       no         yes           yes
 =================  =========  ============  =======
 
-Every bit is set and cleared by itself. A full disk stops puts alone: what the log has
-is still dispatched and read.
+Each bit is set and cleared independently. A full disk stops only puts: the log is still
+dispatched and read.
 
-Source: org.apache.rocketmq.store.RunningFlags, RocketMQ 5.3. Differs: a bit is set by
-one step, where two threads there may lose one; FLUSH_FAILED is ours; and a queue that
-could not be written sets no bit, since its record is dispatched again.
+Source: org.apache.rocketmq.store.RunningFlags, RocketMQ 5.3. Differs: a bit is set in
+one step, while two of RocketMQ's threads may lose one; FLUSH_FAILED is ours; and a
+queue that could not be written sets no bit, since its record is dispatched again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from enum import IntFlag
 
 
 class Flag(IntFlag):
-    """The reasons, with RocketMQ's values; FLUSH_FAILED is an eighth."""
+    """The bits, with RocketMQ's values; FLUSH_FAILED is an eighth."""
 
     NOT_READABLE = 1
     NOT_WRITEABLE = 1 << 1
@@ -53,10 +53,10 @@ _END_UNKNOWN = frozenset({Flag.NOT_WRITEABLE, Flag.FLUSH_FAILED})
 
 
 class RunningFlags:
-    """Flags in memory only: a start begins with none.
+    """The flags, in memory only: a start begins with none.
 
-    A set rather than a number, since two threads that set a bit each by ``|=`` may
-    leave only one; and a failed flush must not be forgotten.
+    A set rather than a number: two threads that each set a bit with ``|=`` may leave
+    only one of them, and a failed flush must not be forgotten.
     """
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class RunningFlags:
 
     @property
     def is_flushable(self) -> bool:
-        """Whether no sync has failed since the start: later ones count."""
+        """Whether later syncs can be trusted: none has failed since the start."""
         return Flag.FLUSH_FAILED not in self._flags
 
     def stop_writing(self) -> None:

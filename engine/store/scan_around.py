@@ -1,13 +1,12 @@
 """Reads a log past damaged ranges, and chooses a file to append to after them.
 
 Below the durable mark everything was intact once, so what is not intact there was
-damaged. A range of damage begins where reading stops and ends where the next record
-proves itself whole, by its own offset and its body's CRC; at the latest at the mark or
-at the next file. Above the mark it is as ever: the log ends where it stops being
-intact.
+damaged. A damaged range begins where reading stops. It ends at the next intact record,
+recognised by its own phy_offset and its body's CRC, and at the mark or the end of the
+file at the latest. Above the mark the log ends where it stops being intact, as ever.
 
-No file that has damage is appended to, and none below the mark is changed, so that it
-can be put back from a copy, or looked into.
+No damaged file is appended to, and no damaged file below the mark is changed, so that
+it can be examined, or replaced by a copy.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ def scan_around(
         scan_file: reads the records of one file from a position on; returns where
             they end in it, and why.
         visit: called with each record, in log order.
-        ours: where records begin that this store wrote.
+        ours: the phy_offsets at which only this store can have begun a record.
 
     Raises:
         OSError: the medium could not be read.
@@ -89,7 +88,7 @@ def _walk(
     reading: tuple[ScanFile, Visit],
     ours: range,
 ) -> tuple[int, Stop]:
-    """Read file after file; return where the log ends, and why."""
+    """Read file after file; return the phy_offset where the log ends, and why."""
     (at, durable), (scan_file, visit) = bounds, reading
     size = files.file_size
     while True:
@@ -123,9 +122,10 @@ def _walk(
 def _end_of_damage(file: MappedFile, position: int, durable: int, ours: range) -> int:
     """The end of a damaged range that begins at ``position`` of a file.
 
-    At most the mark, which lies between two records: past it broken bytes may only be
-    lost, and then no later record counts. A file too short to hold all that the mark
-    covers is left as it is, and nothing is appended to it.
+    At the latest ``durable``, which lies between two records: after it, broken bytes
+    may be what a power loss left, and no later record counts. If the file is too short
+    to have all bytes before ``durable``, the range extends to the file's end, so that
+    it is neither changed nor appended to.
     """
     base = file.file_from_offset
     end = min(durable - base, file.file_size)
@@ -143,9 +143,10 @@ def _end_of_damage(file: MappedFile, position: int, durable: int, ours: range) -
 def whole_records(
     file: MappedFile, position: int, first: int, ours: range
 ) -> Iterator[int]:
-    """Where intact records begin in a file, from ``first`` bytes after a place on.
+    """Where intact records begin in a file, at ``position + first`` or later.
 
-    Each carries its own offset, and its body's CRC is right. Counted from ``position``.
+    A record counts if it contains its own phy_offset and its body's CRC is right. The
+    places are counted from ``position``.
     """
     data, holes = with_zeros(file.read, position, file.file_size - position)
     yield from _whole_in(data, holes, file.file_from_offset + position, first, ours)
@@ -154,7 +155,7 @@ def whole_records(
 def count_whole_records(
     file: MappedFile, position: int, first: int, ours: range
 ) -> int:
-    """How many there are; the file is examined for them, and not read."""
+    """How many ``whole_records`` would find; see ``File.examine``."""
     size, base = file.file_size - position, file.file_from_offset + position
     return examined_with_zeros(
         file.examine, file.read, position, size, _count_whole_in, base, first, ours
@@ -210,7 +211,7 @@ def files_with(damage: Damage, file_size: int) -> frozenset[int]:
 
 
 def files_cut_short(damage: Damage, file_size: int) -> frozenset[int]:
-    """The first offsets of the files whose end is damaged, and may be missing."""
+    """The first offsets of the files that are damaged at their end."""
     ends = [known.end for known in damage.ranges]
     return frozenset([end - file_size for end in ends if end % file_size == 0])
 

@@ -1,11 +1,11 @@
 """StartUp: what a start reads before it changes anything, and how it then repairs.
 
-``read`` may refuse, having changed nothing; ``mend`` makes the files agree with what
-was read. Below durable_offset and dispatched_offset everything was right once, so a
-start reads the log from the lower of both on, and at least its last ``start_window``
-bytes. Of older files it reads the first record only: names, lengths and the mark prove
-the rest. If the queues lack units that the mark says they have, they were damaged, and
-the whole log is read to build them again.
+``read`` may refuse, and has then changed nothing; ``mend`` makes the files agree with
+what was read. A start reads the log from the lower of the mark's durable_offset and
+dispatched_offset on, and at least its last ``start_window`` bytes. Of older files it
+reads only the first record: the names, the lengths and the mark prove the rest. If
+queues lack units that they had according to the mark, they were damaged, and the whole
+log is read to build them again.
 
 Source: DefaultMessageStore#load, #recover, RocketMQ 5.3. Differs: the checkpoint's
 times decide nothing, since nothing proves them.
@@ -74,8 +74,8 @@ class StartUp:
     """One start of one store: ``read`` first, ``take_over`` and ``mend`` once.
 
     Attributes:
-        losses: what ``mend`` would lose of a directory that others wrote to; a start
-            that would lose anything refuses, unless it may ``adopt``.
+        losses: what ``mend`` would remove of a directory that another program wrote to;
+            unless it may ``adopt``, a start refuses if that is anything.
     """
 
     def __init__(
@@ -112,9 +112,9 @@ class StartUp:
         """Read the files without changing the disk.
 
         Raises:
-            StoreCorrupted: what the mark says was durable is not there any more, or
-                the files are not of the configured sizes, or cannot be read.
-            StoreForeign: there is no mark, and ``mend`` would lose what is there.
+            StoreCorrupted: data below the mark is missing or damaged, or the files are
+                not of the configured sizes, or cannot be read.
+            StoreForeign: there is no mark, and ``mend`` would remove data.
             OSError: the disk failed otherwise.
         """
         try:
@@ -180,9 +180,10 @@ class StartUp:
         return self._config.on_damage is OnDamage.SERVE
 
     def _replay_point(self) -> int:
-        """The first byte of the log file from which the log must be read.
+        """The first byte of the log file from which on the log must be read.
 
-        One byte earlier than needed, so that a record or BLANK lies before it.
+        The byte before the point that the mark gives: so the scan meets a record or a
+        BLANK before that point.
         """
         log, mark = self._commit_log, self._checkpoint.mark
         first = max(0, log.min_offset)
@@ -203,7 +204,7 @@ class StartUp:
         return point - point % self._config.mapped_file_size_commit_log
 
     def _around_until(self, scan: LogScan) -> int:
-        """Up to where the log is to be read on behind damage; 0: it need not be."""
+        """The phy_offset up to which to read past damage; 0 if nothing is damaged."""
         mark = self._checkpoint.mark
         self._front_expired = wrote_since(self._checkpoint, self._abort, scan.end)
         if mark is not None and self._serves_around:
@@ -220,7 +221,7 @@ class StartUp:
     def _without_deleted(
         self, found: tuple[LogScan, QueueAudit, IndexAudit], around: int
     ) -> tuple[LogScan, QueueAudit, IndexAudit]:
-        """As ``found``, once topics are known to be deleted that RocketMQ deleted."""
+        """Read again if RocketMQ deleted topics, without the deleted records."""
         if self._was_marked:
             return found
         queues, crashed = self._consume_queues, self._abort.exists()
@@ -290,10 +291,11 @@ class StartUp:
         return not all(audit.has_unit(request) for request in scan.old_firsts)
 
     def _refuse_folders(self) -> None:
-        """Refuse a directory where a folder stands for a file, or a file for a folder.
+        """Refuse a directory where a file has to be, and a file for a directory.
 
         Raises:
-            StoreForeign: it does; what could not be written would be missed later.
+            StoreForeign: there is one; what the start could not write would be missed
+                later.
         """
         for path in _FILES:
             if self._disk.is_dir(path):
@@ -327,10 +329,10 @@ class StartUp:
             )
 
     def _refuse_unknown_layout(self) -> None:
-        """Refuse what this store would pass over, and then be in the way of.
+        """Refuse a layout of another kind of store; puts of this one would harm it.
 
         Raises:
-            StoreForeign: the directory has a layout that no store of ours has.
+            StoreForeign: the directory has a layout that this store cannot read.
         """
         if self._was_marked or self._config.adopt:
             return
@@ -345,11 +347,13 @@ class StartUp:
             )
 
     def _refuse_short_queue_files(self) -> None:
-        """Refuse to lengthen the queue files of a store with others of another size.
+        """Refuse queue files that are shorter than the configured size.
+
+        They may belong to a store with another size, and would be extended. Allowed
+        beside full ones after a crash, which can leave a short file.
 
         Raises:
-            StoreForeign: without a mark, a crash alone leaves a short one beside those
-                of the configured size.
+            StoreForeign: there is such a file, and no mark.
         """
         if self._was_marked:
             return
@@ -368,10 +372,10 @@ class StartUp:
             )
 
     def _refuse_misnamed(self) -> None:
-        """Refuse files that RocketMQ reads and this store passes over.
+        """Refuse files that RocketMQ would load and this store would skip.
 
         Raises:
-            StoreForeign: a name is a number, and not as a store writes it.
+            StoreForeign: a name is a number, but not written as a store writes it.
         """
         if self._was_marked or self._config.adopt:
             return
@@ -414,7 +418,7 @@ class StartUp:
         self._refuse_misnumbered(audit)
 
     def _refuse_missing(self, scan: LogScan) -> None:
-        """Refuse where a file is gone, or its end, that was damaged at most before."""
+        """Refuse if a log file, or its end, is gone since the take-over."""
         gone = (Stop.MISSING_FILE, Stop.CUT_SHORT, Stop.UNREADABLE)
         lost = [one for one in scan.damaged if one.why in gone]
         if lost and not self._serves_around:
@@ -460,10 +464,11 @@ class StartUp:
             )
 
     def _refuse_foreign(self, scan: LogScan) -> None:
-        """Refuse to cut bytes of a directory that may not be this store's.
+        """Refuse to remove data that may be another program's.
 
-        After a crash, bytes past the last intact record may be cut if they are not a
-        record. What lies behind a mark that an orderly end left is another's.
+        After a crash, bytes behind the last intact record may be cut unless records are
+        among them. After an orderly shutdown, bytes behind the mark are another
+        program's.
         """
         to_come, self._to_come = self._to_come, None
         mark = self._checkpoint.mark
@@ -491,7 +496,7 @@ class StartUp:
             )
 
     def _refuse_misnumbered(self, audit: QueueAudit) -> None:
-        """Refuse an impossible queue_offset, which dispatch would fill up to."""
+        """Refuse an impossible queue_offset: dispatch would fill the queue up to it."""
         if audit.first_misnumbered >= 0:
             MISNUMBERED.hit()
             raise StoreCorrupted(
@@ -515,7 +520,7 @@ class StartUp:
                 )
 
     def _note_others(self, scan: LogScan) -> None:
-        """Note up to where the log is another program's, for this life's marks."""
+        """Set ``others_until`` and ``damaged_until`` for the marks of this life."""
         mark, checkpoint = self._checkpoint.mark, self._checkpoint
         others, damaged = scan.end, 0
         if mark is None:
@@ -528,13 +533,13 @@ class StartUp:
         checkpoint.damaged_until = damaged if damaged > scan.start else 0
 
     def take_over(self) -> None:
-        """Mark as another program's what it ended in order, before anything is changed.
+        """Write a mark that the log so far is another program's, after its orderly end.
 
-        A crash amid this start would else make it look as if that program had crashed,
-        of whose log then less could be told.
+        Must come before anything is changed. Otherwise a crash during this start would
+        look like a crash of that program, after which less is known of its log.
 
         Raises:
-            OSError: the disk failed; another start takes it over.
+            OSError: the disk failed; another start tries again.
         """
         assert self._found is not None, "read() before take_over()"
         scan, checkpoint = self._found[0], self._checkpoint
@@ -569,7 +574,7 @@ class StartUp:
         """Make the files agree with what was read; return where dispatch resumes.
 
         Raises:
-            OSError: the disk failed; another start mends.
+            OSError: the disk failed; another start tries again.
 
         Source: DefaultMessageStore#recover.
         """
@@ -610,7 +615,7 @@ class StartUp:
     def _set_checkpoint(
         self, scan: LogScan, audit: QueueAudit, mark: DurableMark | None
     ) -> bool:
-        """Lower the checkpoint to what was found; return whether it claimed more."""
+        """Lower the checkpoint to what was found; return whether it was higher."""
         checkpoint = self._checkpoint
         # Records stored before the first that may lack a durable unit have theirs.
         logics = scan.newest_timestamp
@@ -635,9 +640,9 @@ class StartUp:
         return is_lower or (mark is not None and dispatched < mark.dispatched_offset)
 
     def _lower_mark(self) -> None:
-        """Let the mark vouch for no unit that was not found.
+        """Lower the mark's dispatched_offset to what was found.
 
-        Once what it said is durable: see ``StoreCheckpoint.open``.
+        The present mark is durable before that: see ``StoreCheckpoint.open``.
         """
         mark = self._checkpoint.mark
         dispatched = self._consume_queues.durable_dispatched_offset
@@ -657,7 +662,7 @@ def _both(
 
 
 def _was_made_anew(key: QueueKey, audit: QueueAudit) -> bool:
-    """Whether a queue agrees with what is left of its records, or has none at all."""
+    """Whether a queue agrees with its live records; True for a whole topic."""
     is_whole = key in audit.next_offsets and key not in audit.first_wrong
     return key[1] == ALL_QUEUES or is_whole
 

@@ -6,15 +6,14 @@ confirmPhyOffset. At bytes 512 and 1024, in sectors of their own, lie two slots 
 durable mark, written in turn: magic u32 | version u32 | sequence i64 | log_min_offset
 i64 | durable_offset i64 | log_file_size i32 | queue_file_size i32 | dispatched_offset
 i64 | number of sums u32 | so many CRC-32 u32 | CRC-32 u32 of all before. Version 1 ends
-with queue_file_size and its CRC; version 3, of a store that another program wrote to,
-has others_until i64 | damaged_until i64 in front of the number of sums. The sums are
-those of log files, each of a whole one but the last, which is that of the durable part
-of the newest.
+with queue_file_size and its CRC. Version 3, for a store that another program wrote to,
+has others_until i64 | damaged_until i64 before the number of sums. Each sum is that of
+one whole log file; the last one is that of the newest file's durable part.
 
-The valid slot with the higher sequence counts. Below ``durable_offset`` everything was
-synced before the mark was written, so what is not intact there was damaged, not lost
-with the power; below ``dispatched_offset`` the queues' units were, so no start need
-look.
+Of two valid slots the one with the higher sequence counts. Everything below
+``durable_offset`` was synced before the mark was written, so what is not intact there
+was damaged, and not lost in a power loss. The units of records below
+``dispatched_offset`` were synced too, so a start need not read these records.
 
 Source: org.apache.rocketmq.store.StoreCheckpoint, RocketMQ 5.3. Differs: a timestamp
 moves only after the sync it stands for; RocketMQ never reads beyond byte 40.
@@ -54,13 +53,15 @@ UNCHANGED = probe(
 class DurableMark:
     """A promise that the log's bytes [log_min_offset, durable_offset) are durable.
 
-    Records below ``dispatched_offset`` had durable units, each in its queue. ``sums``
-    are the CRC-32 of log files up to ``durable_offset``, the newest last. The sizes
-    of the store's files stand beside it, since a file that is too short is damage or
-    another configuration, and only they can tell.
-
-    Records before ``others_until`` may be another program's; damage before
-    ``damaged_until`` was there when this store took the directory over.
+    Attributes:
+        log_file_size: bytes of a log file, so that a start can tell a file that was cut
+            from another configuration; so is ``queue_file_size``.
+        dispatched_offset: records before it had durable units, each in its queue.
+        sums: the CRC-32 of each of the newest log files up to durable_offset, the
+            newest last.
+        others_until: records before it may be another program's.
+        damaged_until: damage before it was there when this store took the directory
+            over.
     """
 
     log_min_offset: int
@@ -81,10 +82,11 @@ class DurableMark:
 class StoreCheckpoint:
     """The checkpoint file, and the values that the next flush writes.
 
-    Each value on disk is no newer than what is durable of its component.
+    Each value on disk is at most what is durable of the files it stands for.
 
     Attributes:
-        others_until, damaged_until: of the marks of this life.
+        others_until: for the marks of this life, as in ``DurableMark``; so is
+            ``damaged_until``.
 
     Invariants:
         no time is before the epoch
@@ -120,8 +122,8 @@ class StoreCheckpoint:
     def load(self) -> None:
         """Read the file, if it exists, without changing the disk.
 
-        A file of another length counts as far as it goes, and what does not check is
-        as if it were not there: a checkpoint only ever saves work or warns.
+        Fields that a short file lacks, and slots with a wrong CRC, count as missing.
+        Without them a start only reads more, or warns of less.
         """
         data = self._read()
         if len(data) >= _FIELDS.size:
@@ -161,14 +163,15 @@ class StoreCheckpoint:
     def trust_loaded(self) -> None:
         """Count the loaded values as durable, so that they are not written again.
 
-        After a crash it may only lie in the page cache.
+        Only after an orderly shutdown: after a crash they may lie in the page cache
+        alone.
         """
         if len(self._loaded) == CHECKPOINT_SIZE:
             self._written = self._loaded[: _FIELDS.size]
             self._mark_written = self.mark
 
     def open(self) -> None:
-        """Make the file complete, if it is not, so that ``flush`` can write to it.
+        """Create the file, or extend it to its full size, so that it can be written.
 
         Raises:
             OSError: no space for it.
@@ -198,7 +201,8 @@ class StoreCheckpoint:
         """Write and sync what changed; return whether anything had.
 
         Raises:
-            OSError: the file may be the old one; the values stay to be written.
+            OSError: the file may have the old values; the next flush writes the new
+                ones.
 
         Source: StoreCheckpoint#flush.
         """
@@ -228,7 +232,7 @@ class StoreCheckpoint:
         return True
 
     def _lower_the_older(self, mark: DurableMark) -> None:
-        """Lower the older slot to the newer one's promise: the newer may rot."""
+        """Lower the older slot's dispatched_offset too, in case the newer slot rots."""
         assert self._file is not None, "open() the checkpoint before writing to it"
         older = self._in_slots[(self._sequence + 1) % 2]
         if older is not None and older.dispatched_offset > mark.dispatched_offset:

@@ -1,7 +1,7 @@
 """StoreStatsService: counts puts since the start, by topic and by duration.
 
-Source: org.apache.rocketmq.store.StoreStatsService, RocketMQ 5.3. Differs: the mean and
-rates a second are left to who reads the counts.
+Source: org.apache.rocketmq.store.StoreStatsService, RocketMQ 5.3. Differs: averages and
+rates are left to the reader of the counts.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class StoreStatsService:
             self.put_time_distribution[at] += 1
 
     def count_dispatched(self, topic: str, times: int, size: int) -> None:
-        """Count messages of a slave's log, which no one has put there.
+        """Count messages that a slave has dispatched: nobody puts them there.
 
         Source: ReputMessageService#doReput, of a slave without duplication.
         """

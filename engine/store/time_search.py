@@ -5,9 +5,9 @@ stored at or before it. Store timestamps never decrease along the log, so a bina
 search over the units finds what a scan of them all would.
 
 Source: ConsumeQueue#getOffsetInQueueByTime, #binarySearchInQueueByTime, RocketMQ 5.3.
-Differs: an unreadable record ends no search, it counts as stored when the one after it
-was, or later than all if none is; with no message at or before the time, ``UPPER`` is
-the queue's first.
+Differs: an unreadable record does not end the search: it counts as stored at the time
+of the next readable one, or after all others if there is none. If no message was stored
+at or before the time, ``UPPER`` is the queue's first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ AMID = probe("time_search.amid", "a time within a queue's messages")
 
 
 class BoundaryType(Enum):
-    """Which of the messages around a time is meant."""
+    """Which message is meant: the first from a time on, or the last up to it."""
 
     LOWER = "LOWER"
     UPPER = "UPPER"
@@ -36,15 +36,15 @@ def offset_by_time(
     boundary: BoundaryType,
     time_at: Callable[[int], int],
 ) -> int:
-    """The queue offset of [low, high) that ``timestamp`` stands for.
+    """The queue_offset in [low, high] for ``timestamp``.
 
     Args:
-        low: the queue's first offset.
-        high: the offset after its last one.
+        low: the queue's first queue_offset.
+        high: the queue_offset after its last message.
         timestamp: milliseconds since the Unix epoch.
         boundary: LOWER: the first at or after it, ``high`` if there is none; UPPER:
             the last at or before it, ``low`` if there is none.
-        time_at: when the message at a queue offset was stored; -1 if nobody can say.
+        time_at: when the message at a queue_offset was stored; -1 if unreadable.
     """
     wanted = timestamp if boundary is BoundaryType.LOWER else timestamp + 1
     found = _first_at_or_after(low, high, wanted, time_at)

@@ -1,9 +1,9 @@
 """Unreadable sectors: how to read the rest of a file around them.
 
-A failed read says nothing about the bytes beside the bad ones. So it is repeated sector
-by sector: what lies before the first bad sector is as good as ever, and data that a
-store can make again (queues, consumequeue_ext) may be read as zeros and cut. Log bytes
-are never replaced by zeros: a failed read would look like the end of the log.
+A failed read says nothing about the bytes beside the bad sectors. So the read is
+repeated sector by sector: what lies before the first bad sector is good, and data that
+a store can build again (queues, consumequeue_ext) may be read as zeros and cut. Log
+bytes are never replaced by zeros: a failed read would look like the end of the log.
 
 Source: latent sector errors, Bairavasundaram et al., SIGMETRICS 2007. RocketMQ reads
 through a mapping; there the process gets SIGBUS, which is an InternalError in the JVM.
@@ -30,7 +30,7 @@ Read: TypeAlias = Callable[[int, int], bytes]
 
 
 def is_unreadable(error: OSError) -> bool:
-    """Whether the error is EIO: other bytes of the file may be readable."""
+    """Whether the error is EIO, so that other bytes of the file may be readable."""
     return error.errno == errno.EIO
 
 
@@ -42,12 +42,12 @@ def sectors_of(position: int, size: int) -> set[int]:
 def pieces(
     read: Read, position: int, size: int
 ) -> Iterator[tuple[range, bytes | None]]:
-    """The part of [position, position + size) in each sector: position and bytes.
+    """Each sector of [position, position + size): its position in that, and its bytes.
 
     The bytes are None where they cannot be read.
 
     Raises:
-        OSError: another one than EIO.
+        OSError: the read failed with another error than EIO.
     """
     at, end = position, position + size
     while at < end:
@@ -65,7 +65,7 @@ def readable(read: Read, position: int, size: int) -> bytes:
     """The bytes up to the first unreadable one.
 
     Raises:
-        OSError: another one than EIO.
+        OSError: the read failed with another error than EIO.
     """
     try:
         return read(position, size)
@@ -84,10 +84,12 @@ def examined(
     /,
     *terms: *Terms,
 ) -> T:
-    """``of`` of the bytes that ``readable`` returns; by ``examine`` if all can be read.
+    """Return ``of(data, *terms)``, where ``data`` is what ``readable`` returns.
+
+    If all can be read, by ``examine``, which need not give out the bytes.
 
     Raises:
-        OSError: another one than EIO.
+        OSError: the read failed with another error than EIO.
     """
     try:
         said: T = examine(position, size, of, *terms)
@@ -105,12 +107,12 @@ def _before_hole(read: Read, position: int, size: int) -> bytes:
 
 
 def with_zeros(read: Read, position: int, size: int) -> tuple[bytes, list[range]]:
-    """The bytes, with zeros for unreadable ones, and the ranges of those.
+    """Read the bytes with zeros for unreadable ones; also return the ranges of these.
 
     The ranges count from ``position``.
 
     Raises:
-        OSError: another one than EIO.
+        OSError: the read failed with another error than EIO.
     """
     try:
         return read(position, size), []
@@ -129,10 +131,12 @@ def examined_with_zeros(
     /,
     *terms: *Terms,
 ) -> T:
-    """``of`` of what ``with_zeros`` returns; by ``examine`` if all can be read.
+    """Return ``of(data, ranges, *terms)`` of what ``with_zeros`` returns.
+
+    If all can be read, by ``examine``, which need not give out the bytes.
 
     Raises:
-        OSError: another one than EIO.
+        OSError: the read failed with another error than EIO.
     """
     try:
         said: T = examine(position, size, _of_all, of, *terms)

@@ -27,7 +27,7 @@ from crashmq.harness.commands.arguments import (
     writing,
 )
 from crashmq.harness.commands.check_reports import (
-    Told,
+    GateReport,
     annotate,
     write_json,
     write_junit,
@@ -44,9 +44,9 @@ from crashmq.harness.failures.case_file import BadCaseFile
 from crashmq.harness.mutants.mutation import Mutant
 from crashmq.harness.searches.gate import (
     PROFILES,
-    Far,
     GateFailure,
     GateOptions,
+    GateProgress,
     GateResult,
     GateRow,
     check,
@@ -140,7 +140,7 @@ def _check(typed: _Typed) -> None:
     began = time.monotonic()
     planted_bug = known[bug] if bug else None
     result = _run(typed, names, planted_bug, store, options)
-    told = Told(
+    told = GateReport(
         result=result,
         profile=typed.profile,
         mutant=bug,
@@ -154,7 +154,7 @@ def _check(typed: _Typed) -> None:
         _print(told, names, planted_bug, typed)
         for entry in baseline.expired:
             until = f"another date in {typed.baseline}"
-            say(f"expired: {entry.told}; mend it, or give it {until}")
+            say(f"expired: {entry.sentence}; mend it, or give it {until}")
     with writing():
         if typed.junitxml:
             write_junit(told, typed.junitxml)
@@ -187,7 +187,7 @@ def _run(
     try:
         with Progress("check", quiet=typed.quiet) as progress, writing():
 
-            def tell(far: Far) -> None:
+            def tell(far: GateProgress) -> None:
                 detail = f"{max(1, far.left_s):,.0f} s left" if far.left_s >= 0 else ""
                 if far.failures:
                     detail = f"{far.failures} RED{', ' if detail else ''}{detail}"
@@ -201,7 +201,7 @@ def _run(
 
 
 def _print(
-    told: Told, names: tuple[str, ...], bug: Mutant | None, typed: _Typed
+    told: GateReport, names: tuple[str, ...], bug: Mutant | None, typed: _Typed
 ) -> None:
     result = told.result
     if not typed.quiet:
@@ -215,7 +215,7 @@ def _print(
     for why in result.unjudged:
         say(f"not judged: {why}")
     for entry, times in result.known.items():
-        say(f"known: {entry.told} (met {times} times)")
+        say(f"known: {entry.sentence} (met {times} times)")
     if result.cannot and not typed.quiet:
         say(f"not asked, {told.subject} cannot do it: {', '.join(result.cannot)}")
     if result.not_run and not result.interrupted and not result.failures:
@@ -258,12 +258,12 @@ def _verdict(result: GateResult, mutant: str) -> str:
         return "INTERRUPTED"
     if mutant:
         return "MISSED"
-    if result.unjudged or result.asked_too_little:
+    if result.unjudged or result.unfinished_scenarios:
         return "NOT JUDGED"
     return "GREEN"
 
 
-def _summary(told: Told, names: tuple[str, ...], bug: Mutant | None) -> str:
+def _summary(told: GateReport, names: tuple[str, ...], bug: Mutant | None) -> str:
     result = told.result
     runs = sum(row.runs for row in result.rows)
     asked = tuple([name for name in names if name not in result.cannot])
@@ -303,5 +303,5 @@ def _exit_code(result: GateResult, mutant: str) -> int:
         return exits.INTERRUPTED
     if result.failures or mutant:
         return exits.FINDINGS
-    too_little = result.unjudged or result.asked_too_little
+    too_little = result.unjudged or result.unfinished_scenarios
     return exits.TOO_LITTLE if too_little else exits.CLEAN

@@ -24,7 +24,7 @@ _NOT_IN_XML = {code: "" for code in range(32) if chr(code) not in "\t\n"}
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class GateReport:
     """A result of the gate as the reports need it; ``seconds`` is wall time."""
 
     result: GateResult
@@ -36,7 +36,7 @@ class Told:
     seconds: float
 
 
-def write_json(told: Told, path: Path) -> None:
+def write_json(told: GateReport, path: Path) -> None:
     """Write the result as one JSON object; to standard output for ``-``."""
     text = json.dumps(as_json(told), indent=2)
     if str(path) == "-":
@@ -45,7 +45,7 @@ def write_json(told: Told, path: Path) -> None:
         path.write_text(text + "\n", encoding="utf-8")
 
 
-def as_json(told: Told) -> dict[str, Any]:
+def as_json(told: GateReport) -> dict[str, Any]:
     """The result as a JSON object; names in it do not change within a format."""
     result = told.result
     return {
@@ -86,7 +86,7 @@ def as_json(told: Told) -> dict[str, Any]:
     }
 
 
-def write_junit(told: Told, path: Path) -> None:
+def write_junit(told: GateReport, path: Path) -> None:
     """Write the result as JUnit XML: a suite a scenario, a test a phase."""
     result = told.result
     failures = {(one.scenario, one.phase): one for one in result.failures}
@@ -138,14 +138,14 @@ def _timeline(failure: GateFailure) -> str:
     return timeline(failure.shrunk.result, replay=f"crashmq replay {failure.case}")
 
 
-def write_step_summary(told: Told, path: str) -> None:
+def write_step_summary(told: GateReport, path: str) -> None:
     """Add a page to GitHub's step summary, if there is one."""
     if path:
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(_page(told))
 
 
-def _page(told: Told) -> str:
+def _page(told: GateReport) -> str:
     result = told.result
     runs = sum(row.runs for row in result.rows)
     bug = f", planted bug {told.mutant}" if told.mutant else ""
@@ -164,12 +164,12 @@ def _page(told: Told) -> str:
             "```",
             "",
         ]
-    lines += [f"- known: {printable_lines(one.told)}" for one in result.known]
+    lines += [f"- known: {printable_lines(one.sentence)}" for one in result.known]
     lines += [f"- not judged: {printable_lines(why)}" for why in result.unjudged]
     return "\n".join(lines) + "\n"
 
 
-def annotate(told: Told) -> Iterator[str]:
+def annotate(told: GateReport) -> Iterator[str]:
     """GitHub's workflow commands: an error a failure, a warning what is not judged."""
     for failure in told.result.failures:
         title = f"{failure.law} in {failure.scenario}"

@@ -6,7 +6,7 @@ import click
 
 from crashmq.harness.commands.arguments import PlaceType
 from crashmq.harness.commands.output import say
-from crashmq.harness.commands.reporting import lacking_is_told
+from crashmq.harness.commands.reporting import reporting_what_is_missing
 from crashmq.reports.places import Place
 
 
@@ -21,7 +21,7 @@ from crashmq.reports.places import Place
 )
 def command(directory: Place, mib: int) -> None:
     """Join the shards of the soak in DIR into a few large files."""
-    with lacking_is_told(spark=False):
+    with reporting_what_is_missing(spark=False):
         from crashmq.reports.compact import compact
 
         done = compact(directory, mib * 1024 * 1024)

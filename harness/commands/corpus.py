@@ -10,7 +10,7 @@ import click
 from crashmq.harness.commands.arguments import writing
 from crashmq.harness.commands.exits import BadInput
 from crashmq.harness.commands.output import Progress, say
-from crashmq.harness.commands.reporting import lacking_is_told
+from crashmq.harness.commands.reporting import reporting_what_is_missing
 from crashmq.harness.mutants.corpus import (
     PACKAGED,
     BadCorpus,
@@ -121,7 +121,7 @@ def _count_lines(path: Path) -> None:
 
 
 def _of_run(out: Path) -> list[Seen]:
-    with lacking_is_told(spark=False):
+    with reporting_what_is_missing(spark=False):
         from crashmq.reports.run_probes import probes_of_run, run_seed
 
         seed = run_seed(out)

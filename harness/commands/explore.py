@@ -31,11 +31,11 @@ from crashmq.harness.disk.profiles import PROFILES
 from crashmq.harness.explore.campaign import (
     Job,
     Result,
-    dealt_in_turn,
     jobs_of_program,
     jobs_of_scenario,
     jobs_of_world,
     on_profile,
+    round_robin,
     run_jobs,
 )
 from crashmq.harness.explore.finding import Small, made_small
@@ -161,12 +161,12 @@ def _crash_all(asked: Asked, disks: tuple[str, ...]) -> int:
         hands = [
             jobs_of_world(asked.world, asked.seed, whole, disk, bug) for disk in disks
         ]
-        jobs = dealt_in_turn(hands)
+        jobs = round_robin(hands)
     elif target is not None and target.endswith(SUFFIX):
         case = _case(Path(target), ops)
         name, bug = case.scenario, bug if asked.mutant else mutant_named(case.mutant)
         programs = [on_profile(case.program, disk) for disk in disks]
-        jobs = dealt_in_turn(
+        jobs = round_robin(
             [jobs_of_program(name, each, whole, count, bug) for each in programs]
         )
     else:
@@ -234,7 +234,7 @@ def _histories(
     longest = ops or _OPS_MAX
     hands = [jobs_of_scenario(name, seed, longest, limits, disk, bug) for disk in disks]
     own = [islice(hand, n, None, len(disks)) for n, hand in enumerate(hands)]
-    return dealt_in_turn(own)
+    return round_robin(own)
 
 
 def _case(path: Path, ops: int | None) -> CaseFile:

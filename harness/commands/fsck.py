@@ -87,7 +87,7 @@ def command(
     if as_json:
         say(json.dumps(report.to_json(), indent=2))
     else:
-        for line in told(report, whole=whole):
+        for line in report_lines(report, whole=whole):
             say(printable(line))
     raise SystemExit(exit_code_of(report))
 
@@ -98,10 +98,10 @@ def _runner(workers: int | None, master: str | None) -> Iterator[Runner]:
     if master is None:
         yield by_processes(workers) if workers and workers > 1 else here
         return
-    from crashmq.harness.commands.reporting import lacking_is_told
+    from crashmq.harness.commands.reporting import reporting_what_is_missing
 
     with (
-        lacking_is_told(spark=True),
+        reporting_what_is_missing(spark=True),
         TemporaryDirectory(prefix="crashmq-fsck-") as scratch,
     ):
         from crashmq.reports.spark import mapped, open_session
@@ -131,7 +131,7 @@ def _say_what_it_is(error: NotAStore, directory: Path, *, as_json: bool) -> None
         say(printable(line))
 
 
-def told(report: FsckReport, *, whole: bool = False) -> Iterator[str]:
+def report_lines(report: FsckReport, *, whole: bool = False) -> Iterator[str]:
     """The report as lines; the first one is the answer.
 
     Args:

@@ -18,15 +18,15 @@ from crashmq.harness.commands.store_options import files_given, store_options
 from crashmq.harness.guards.interrupts import INTERRUPTS
 from crashmq.harness.reading.looking import (
     Files,
-    QueueTold,
+    QueueOverview,
     by_key,
     by_message_id,
     listings_of,
     message_at,
     queues_of,
 )
+from crashmq.harness.reading.message_text import fields_of, lines_of
 from crashmq.harness.reading.stream import Gap, Tell, record_at, records_in
-from crashmq.harness.reading.told import fields_of, lines_of
 from crashmq.models.files.record import Record
 from crashmq.models.printable import printable
 
@@ -165,7 +165,7 @@ def _overview(files: Files, topic: str, tell: Tell) -> Iterator[str]:
         )
 
 
-def _ranges(queue: QueueTold) -> str:
+def _ranges(queue: QueueOverview) -> str:
     offsets = (
         f"{queue.min_offset:,}..{queue.max_offset:,}" if queue.messages else "none"
     )

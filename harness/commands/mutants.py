@@ -31,9 +31,9 @@ from crashmq.harness.mutants.policies import POLICIES
 from crashmq.harness.mutants.verdict import (
     Verdict,
     case_of,
+    outcome_line,
     policy_table,
     summary_of,
-    told,
     verdict_of,
 )
 from crashmq.harness.searches.soak import declared
@@ -62,7 +62,7 @@ EVERY_POLICY = "all"
     default=600.0,
     show_default=True,
     metavar="S",
-    help="Seconds to search for one mutant from one seed.",
+    help="Seconds of processor time to search for one mutant from one seed.",
 )
 @click.option(
     "--policy",
@@ -241,7 +241,7 @@ def _tell(
     rows: Sequence[HuntRecord], cases: Mapping[str, Path], known: Mapping[str, Mutant]
 ) -> None:
     for one in outcomes(rows):
-        say(f"  {told(one)}")
+        say(f"  {outcome_line(one)}")
         if not one.killed:
             say(f"    {_reached(one, known[one.id])}")
         if one.id in cases:

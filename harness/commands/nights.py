@@ -13,7 +13,7 @@ from crashmq.harness.commands.arguments import (
     writing,
 )
 from crashmq.harness.commands.output import say
-from crashmq.harness.commands.reporting import lacking_is_told
+from crashmq.harness.commands.reporting import reporting_what_is_missing
 from crashmq.reports.places import Place
 
 
@@ -26,7 +26,7 @@ def command(directory: Place, baseline: Path | None) -> None:
     DIR holds what nightly soaks wrote with --out. The exit code is the last night's.
     """
     known = baseline_at(baseline)
-    with lacking_is_told(spark=False):
+    with reporting_what_is_missing(spark=False):
         from crashmq.reports.nights import side_by_side
         from crashmq.reports.nights_render import read_nights, render_nights
 
@@ -38,7 +38,7 @@ def command(directory: Place, baseline: Path | None) -> None:
     for told in unreadable:
         say(f"  ! {told}")
     for entry in known.expired:
-        say(f"  ! expired: {entry.told}")
+        say(f"  ! expired: {entry.sentence}")
     for one in nights.failures:
         say(f"  {one.signature}: {one.told}")
     say(f"  report  {directory / 'nights.html'}")

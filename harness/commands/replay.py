@@ -28,7 +28,7 @@ from crashmq.harness.commands.output import (
     terminal_width,
 )
 from crashmq.harness.episodes.episode import EpisodeResult, run_program
-from crashmq.harness.episodes.file_changes import changes, told_whole
+from crashmq.harness.episodes.file_changes import change_lines, changes
 from crashmq.harness.episodes.timeline import timeline
 from crashmq.harness.episodes.watched import Watched, watch
 from crashmq.harness.episodes.where_to_look import place_of, rare_functions
@@ -194,7 +194,7 @@ def _tell_files(
     """Print and write what was asked of files and pictures."""
     for number, (before, after) in kept.around.items():
         say(f"  files of step {number}")
-        lines = list(told_whole(changes(before, after))) or ["nothing changed"]
+        lines = list(change_lines(changes(before, after))) or ["nothing changed"]
         for line in lines:
             say(f"    {line}")
     if typed.diff is not None and not kept.around:

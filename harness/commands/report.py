@@ -15,7 +15,11 @@ from crashmq.harness.commands.arguments import (
     baseline_option,
 )
 from crashmq.harness.commands.report_mutants import report_campaign, report_operators
-from crashmq.harness.commands.reporting import lacking_is_told, tell, write_report
+from crashmq.harness.commands.reporting import (
+    reporting_what_is_missing,
+    tell,
+    write_report,
+)
 from crashmq.harness.guards.interrupts import INTERRUPTS
 from crashmq.reports.files import read_declared, read_run_file
 from crashmq.reports.mutation_records import HUNTS_FILE
@@ -54,7 +58,7 @@ def command(
             report_campaign(directory, since)
     if since:
         raise click.UsageError("--since is for reports of `crashmq mutants --out`.")
-    with lacking_is_told(spark=master is not None):
+    with reporting_what_is_missing(spark=master is not None):
         # Before anything is summed up, which takes its time.
         read_run_file(directory)
         read_declared(directory)

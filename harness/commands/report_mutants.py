@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from crashmq.harness.commands.exits import CLEAN, FINDINGS, BadInput
 from crashmq.harness.commands.output import say
-from crashmq.harness.commands.reporting import lacking_is_told
+from crashmq.harness.commands.reporting import reporting_what_is_missing
 from crashmq.harness.guards.interrupts import INTERRUPTS
 from crashmq.reports.errors import NotARun
 from crashmq.reports.files import write_json, write_text
@@ -44,7 +44,7 @@ def report_operators(directory: Path) -> NoReturn:
 
 def report_campaign(directory: Path, since: Path | None) -> NoReturn:
     """Draw what ``crashmq mutants --out`` kept; the exit code is the campaign's."""
-    with lacking_is_told(spark=True):
+    with reporting_what_is_missing(spark=True):
         read_rows(directory)
         if since:
             read_rows(since)

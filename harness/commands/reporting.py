@@ -37,7 +37,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @contextmanager
-def lacking_is_told(*, spark: bool, instead: str = "") -> Iterator[None]:
+def reporting_what_is_missing(*, spark: bool, instead: str = "") -> Iterator[None]:
     """Say in one sentence what is missing here, or what is wrong with a request.
 
     Args:
@@ -99,7 +99,7 @@ def _background(figures: Figures, out: Place, baseline: Baseline) -> Background:
         for found in figures.findings
         if (told := baseline.excuse(found.law, found.scenario))
     }
-    expired = tuple(one.told for one in baseline.expired)
+    expired = tuple(one.sentence for one in baseline.expired)
     if not _NIGHT.match(out.absolute().name):
         return Background(excused=excused, expired=expired)
     from crashmq.reports.nights import side_by_side

@@ -29,7 +29,11 @@ from crashmq.harness.commands.arguments import (
     writing,
 )
 from crashmq.harness.commands.output import Progress, say
-from crashmq.harness.commands.reporting import lacking_is_told, tell, write_report
+from crashmq.harness.commands.reporting import (
+    reporting_what_is_missing,
+    tell,
+    write_report,
+)
 from crashmq.harness.guards.interrupts import INTERRUPTS
 from crashmq.harness.searches.soak import SoakTask, declared
 from crashmq.reports.errors import EnvironmentMissing
@@ -213,7 +217,7 @@ def _soak(typed: _Typed) -> None:
     if typed.night:
         out = out / f"{typed.night:%Y-%m-%d}-{task.run_id}"
     instead = "" if typed.local else "`crashmq soak --local` needs no Spark, no Java."
-    with lacking_is_told(spark=not typed.local, instead=instead):
+    with reporting_what_is_missing(spark=not typed.local, instead=instead):
         check_run(out, task.run_id, task.definition)
         with _engine(typed, out) as engine:
             _run(typed, task, out, engine)

@@ -6,7 +6,7 @@ import click
 
 from crashmq.harness.commands.arguments import PlaceType
 from crashmq.harness.commands.output import say
-from crashmq.harness.commands.reporting import lacking_is_told
+from crashmq.harness.commands.reporting import reporting_what_is_missing
 from crashmq.reports.places import Place
 
 
@@ -18,7 +18,7 @@ def command(directory: Place, question: str) -> None:
 
     Views: episodes, manifests, scenarios, ops, crash_points, probes, laws, excuses.
     """
-    with lacking_is_told(spark=False):
+    with reporting_what_is_missing(spark=False):
         from crashmq.reports.sql import answer
 
         say(answer(directory, question))

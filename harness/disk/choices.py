@@ -1,4 +1,4 @@
-"""Turns ``Survivors``, which is data, into the choice it names on one disk."""
+"""Finds the choice that ``Survivors``, which is data, means on one disk."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def choice_of(
     effects: Sequence[Effect],
     inodes: Mapping[int, Inode],
 ) -> Choice:
-    """The choice that ``survivors`` names on this disk.
+    """The choice that ``survivors`` means on this disk.
 
     Args:
-        survivors: which of the pending effects outlive the power loss.
+        survivors: which of the pending changes survive the power loss, as data.
         profile: the disk's.
         effects: the pending directory changes, oldest first.
         inodes: every file, with its pending stores.
@@ -58,7 +58,7 @@ def choice_of(
 def pending_actions(
     effects: Sequence[Effect], inodes: Mapping[int, Inode]
 ) -> list[int]:
-    """The action of each pending store and directory change, in no order."""
+    """The action of each pending store and directory change, unsorted."""
     return [
         *(effect.action for effect in effects),
         *(store[0] for inode in inodes.values() for store in inode.pending),
@@ -68,7 +68,7 @@ def pending_actions(
 def ordered_actions(
     profile: DiskProfile, effects: Sequence[Effect], inodes: Mapping[int, Inode]
 ) -> list[int]:
-    """The actions of which only a prefix survives, each once, ascending."""
+    """The actions of the changes that survive in order, as a prefix; ascending."""
     if profile.metadata == "subset":
         return []
     actions = {effect.action for effect in effects}

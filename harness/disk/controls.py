@@ -2,10 +2,10 @@
 
 A *disk action* is one page's part of a write into the cache, one dirty page made
 durable by a sync, or one directory change. ``Controls`` counts them, lets an event
-happen in the middle of the n-th, and keeps the faults that are armed. The action itself
-is done by its caller.
+happen in the middle of the n-th, and has the faults that are armed. The caller does the
+action itself.
 
-Watches nest: the newest is ended first. Two that wait for the same action fire in the
+Watches nest: the newest is removed first. Two that wait for the same action fire in the
 order of their cuts, then of their creation.
 """
 
@@ -42,7 +42,7 @@ class Healed(NamedTuple):
 
 
 def _nothing() -> None:
-    """Do nothing: no other activity is to run."""
+    """Do nothing: the default where no other activity may run."""
 
 
 class Watch:
@@ -123,7 +123,7 @@ class Controls:
     def at_action(self, n: int, cut: int, event: Callable[[], None]) -> None:
         """Let ``event`` happen once, in the middle of the n-th action from now.
 
-        It waits, across crashes too, until it has happened or its watch is ended.
+        It waits, across crashes too, until it has happened or its watch is removed.
 
         Raises:
             ValueError: n < 1 or cut < 0.
@@ -145,7 +145,7 @@ class Controls:
         return watch.fired
 
     def allow(self, actions: int, reads: int) -> None:
-        """Allow this many actions and reads from now on; one more raises ``Hang``.
+        """Raise ``Hang`` after this many more actions or reads.
 
         A store with a bug may loop for ever; this ends it.
         """
@@ -179,8 +179,8 @@ class Controls:
         """Count a call of this kind, and raise if it is to fail.
 
         Raises:
-            OSError: with the errno that was armed; ``written`` bytes are to be done,
-                and of a sync what ``survivors`` says.
+            OSError: with the errno that was armed. The caller must first do ``written``
+                bytes of a write, or of a sync what ``survivors`` says.
         """
         fault = self._meet(call, path)
         if fault is None:
@@ -209,9 +209,9 @@ class Controls:
         return fault
 
     def take_page_fault(self, path: str) -> DiskFault | None:
-        """The silent fault that hits a page about to be made durable, if any.
+        """The silent fault that hits a page about to be made durable, or None.
 
-        Each armed one counts the page.
+        Each armed fault of that kind counts the page.
         """
         for call in _PAGE_FAULTS:
             fault = self._meet(call, path)
@@ -220,11 +220,11 @@ class Controls:
         return None
 
     def spoil(self, path: str, start: int, end: int) -> None:
-        """Record that the medium does not hold what it was given there."""
+        """Record that the medium does not have what was written to these bytes."""
         self._spoilt.append(Damaged(path, start, end))
 
     def take_met(self) -> tuple[tuple[FaultCall, str], ...]:
-        """The calls that met a fault since this was last asked, with their paths."""
+        """The calls that met a fault since the last call of this, with their paths."""
         met, self._met = tuple(self._met), []
         return met
 
@@ -238,7 +238,8 @@ class Controls:
     ) -> int:
         """Count an action, without firing events yet; return its number.
 
-        ``storing`` is what it puts where into a mapping, of which a part may be done.
+        ``storing`` is the position and the bytes of a store into a mapping, of which a
+        crash may leave a part.
         """
         if self.actions >= self._last_allowed:
             verb, path = action
@@ -255,7 +256,7 @@ class Controls:
         return self.actions
 
     def next_due(self, action: int) -> Watch | None:
-        """The next watch to fire at the disk action that has just begun; None: none."""
+        """The next watch that fires at the action just begun; None if none does."""
         due = [w for w in self._watches if not w.fired and w.action == action]
         return min(due, key=lambda watch: watch.cut, default=None)
 

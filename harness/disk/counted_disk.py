@@ -1,10 +1,10 @@
 """CountedDisk: a directory of the real disk, with counted actions and faults.
 
-It has the same handles as ``SimDisk``, over real files: changes are counted before they
+It has the same methods as ``SimDisk``, over real files: changes are counted before they
 are done, an event may happen in the middle of the n-th, and calls can be made to fail.
 An action is one page's part of a write, one sync, or one directory change, so counts
-compare only with this kind of disk. It loses nothing that a process kill would keep:
-unsynced data stays where the kernel has it.
+can be compared only with this kind of disk. It loses nothing that a process kill would
+keep: unsynced data stays in the kernel.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class CountedFile:
 
 
 class CountedMount(RealDisk):
-    """The port to real files, every change counted before it is done."""
+    """The port to real files; every change is counted before it is done."""
 
     def __init__(self, root: Path, controls: Controls) -> None:
         super().__init__(root)
@@ -125,7 +125,7 @@ class CountedMount(RealDisk):
 def _act(
     controls: Controls, verb: str, path: str, call: FaultCall | None = None
 ) -> None:
-    """Count a change that is about to be made, and fire events that wait for it."""
+    """Count a change that is about to be made, and fire the events at it."""
     if call is not None:
         controls.meet_fault(call, path)
     action = controls.begin((verb, path))
@@ -136,7 +136,7 @@ def _act(
 
 
 class CountedDisk:
-    """The harness's side of a real directory: mount it, break it, read it."""
+    """The harness's side of a real directory: mount it, let it fail, read it."""
 
     def __init__(self, root: Path, *, actions: int = 0) -> None:
         self.root = root
@@ -154,22 +154,22 @@ class CountedDisk:
         return f"{verb}:{path}" if verb else ""
 
     def mount(self) -> CountedMount:
-        """Begin a life of the store: the disk to hand to it."""
+        """Begin a life of the store; return the disk for it."""
         return CountedMount(self.root, self._controls)
 
     def beside(self) -> CountedMount:
-        """The same directory for another store."""
+        """The same directory for another store during this life."""
         return self.mount()
 
     def late_actions(self) -> int:
-        """Unknown: a real directory does not record when a store releases it."""
+        """Always 0: a real directory does not record when a store releases its lock."""
         return 0
 
     def unmount(self) -> None:
         """End the life of a store that has stopped; it has closed its files itself."""
 
     def crash(self, crash: Crash) -> StoreCrashed:
-        """The exception for an op in progress once its process is gone."""
+        """The exception for an op in progress whose process was killed."""
         return crash_class(crash.kind)(describe(crash))
 
     def at_action(self, n: int, cut: int, event: Callable[[], None]) -> None:
@@ -193,7 +193,7 @@ class CountedDisk:
         return self._controls.heal()
 
     def take_faults_met(self) -> tuple[tuple[FaultCall, str], ...]:
-        """The calls that met a fault since this was last asked, with their paths."""
+        """The calls that met a fault since the last call of this, with their paths."""
         return self._controls.take_met()
 
     def healed(self) -> Healed:
@@ -201,15 +201,15 @@ class CountedDisk:
         return self._controls.healed()
 
     def unsynced(self) -> tuple[str, ...]:
-        """Unknown: the kernel does not say what is synced."""
+        """Empty: the kernel does not tell what is synced."""
         return ()
 
     def unsynced_from(self) -> dict[str, int]:
-        """As ``unsynced``."""
+        """Empty, as ``unsynced``."""
         return {}
 
     def left_open(self) -> tuple[str, ...]:
-        """Unknown: the kernel closes files with their process."""
+        """Empty: the kernel closes files with their process."""
         return ()
 
     def files(self) -> Mapping[str, bytes]:
@@ -220,9 +220,9 @@ class CountedDisk:
         }
 
     def place_new(self, path: str, data: bytes | None) -> bool:
-        """Create a file, or with None a directory, if the path is free; say whether.
+        """Create a file, or with None a directory, if the path is free.
 
-        From outside, while the store is down.
+        From outside, while the store is down; returns whether it was created.
         """
         target = self.root / path
         try:

@@ -3,7 +3,7 @@
 ::
 
     StoreCrashed          BaseException: no ``except Exception`` outlives it
-    +-- ProcessKilled     what calls had done stays
+    +-- ProcessKilled     what calls have done stays
     +-- PowerLost         what was not synced may be gone
 
 Every later call on a disk, file or lock of an ended life raises the same class again,

@@ -1,9 +1,9 @@
 """The crash state that a choice leaves: names, sizes and bytes after a power loss.
 
-A crash state is the committed disk, the pending directory effects that the choice
-keeps, and for each file that then exists the stores it keeps. This module computes and
-does not change the disk; ``survivors`` and ``units`` say which effects and stores may
-be chosen.
+A crash state is the committed disk, plus the pending directory effects that the choice
+keeps, plus for each file that then exists the stores that it keeps. This module
+computes it and does not change the disk; ``survivors`` and ``units`` define which
+effects and stores may be chosen.
 
 Source: rules P1, P6 to P10 of the disk fault model.
 """
@@ -41,10 +41,10 @@ class Choice(Protocol):
     def merge(
         self, name: str, inode: Inode, base: bytearray, stores: Sequence[Store]
     ) -> None:
-        """Put the surviving ``stores`` into ``base``; ``name`` is the file's."""
+        """Apply those of ``stores`` that survive to ``base``; ``name``: the file's."""
 
     def tail(self, name: str) -> int:
-        """The new space of the file: 0 zeros, 1 garbage, 2 another file's bytes."""
+        """What never synced space has: 0 zeros, 1 garbage, 2 another file's bytes."""
 
 
 @quickly_made
@@ -54,8 +54,8 @@ class CrashState:
 
     Attributes:
         names: inode number by path.
-        contents: bytes by inode number, of files that may differ from what readers saw
-            before; other files are as readers saw them.
+        contents: bytes by inode number, of the files that may differ from what readers
+            saw before the power loss.
     """
 
     names: dict[str, int]
@@ -70,8 +70,9 @@ class Layout:
     Attributes:
         names: inode numbers by path.
         sizes: of the inodes whose size is not the durable one.
-        carried: of a renamed inode, the action before which all its stores survive.
-        survived: the size changes that survive.
+        carried: for an inode whose rename carries its data: the rename's action; all
+            stores before it survive.
+        survived: the size changes that survive, as (action, size).
     """
 
     names: dict[str, int]
@@ -133,8 +134,8 @@ def crash_state(
         effects: directory changes since then, oldest first.
         inodes: every file that a committed name or an effect leads to.
         choice: which pending changes survive.
-        ordered: effects survive in an order that never leaves a name without its
-            directory; else such names are lost with it.
+        ordered: whether effects survive in order, so that every name has its directory;
+            if not, names without a directory are lost.
     """
     left = layout(committed, choice.effects(effects))
     names = left.names if ordered else reachable(left.names)
@@ -155,7 +156,7 @@ def crash_state(
 
 
 def without_cuts(inode: Inode) -> tuple[bytearray, list[Store]]:
-    """A file's durable bytes, and the stores that need no cut that pends."""
+    """A file's durable bytes, and its pending stores, if no pending cut survives."""
     base = bytearray(inode.durable)
     return base, _after_cuts(base, inode.pending, inode.cuts, frozenset())
 
@@ -163,7 +164,7 @@ def without_cuts(inode: Inode) -> tuple[bytearray, list[Store]]:
 def fill_room(
     base: bytearray, number: int, inodes: Mapping[int, Inode], tail: int
 ) -> None:
-    """Fill a file's new space with what ``Choice.tail`` says (P6)."""
+    """Fill a file's never synced space with what ``Choice.tail`` says (P6)."""
     if tail == 0:
         return
     source: bytes | bytearray = garbage(len(base))
@@ -176,7 +177,7 @@ def fill_room(
 
 
 class UnitNames:
-    """The name of each file in a choice: its first path, which no rename changes.
+    """Names files in a choice: each by the path at which it was created.
 
     If several files were created at one path, all but the first are numbered:
     ``path#2``.
@@ -205,9 +206,9 @@ class UnitNames:
 
 
 def slot_of(effect: Effect, names: UnitNames) -> Slot:
-    """The one directory entry, or size, that an effect changes.
+    """The directory entry, or the size, that an effect changes.
 
-    None for a rename that changes two entries at once: it needs an order.
+    Not for a rename, which changes two entries at once.
     """
     if isinstance(effect, Sized):
         return names.of(effect.inode), UNIT_END
@@ -218,12 +219,12 @@ def slot_of(effect: Effect, names: UnitNames) -> Slot:
 def in_no_order(
     pending: Sequence[Effect], names: UnitNames, stand: Callable[[Slot, int], int]
 ) -> list[Effect]:
-    """The first few effects on each slot.
+    """The effects that survive if each slot keeps its first few.
 
     Args:
-        pending: effects that survive without their order.
-        names: of the files.
-        stand: how many survive of so many effects on a slot.
+        pending: effects, oldest first, that survive independently of other slots'.
+        names: names the files.
+        stand: given a slot and its number of effects, how many of them survive.
     """
     slots = [slot_of(effect, names) for effect in pending]
     left = {slot: stand(slot, count) for slot, count in Counter(slots).items()}
@@ -240,8 +241,8 @@ def _after_cuts(
 ) -> list[Store]:
     """The stores that can survive, given which cuts do.
 
-    A surviving cut removes the bytes beyond it for good. Beyond a cut that is lost,
-    later stores went to new blocks that no file has.
+    A cut that survives removes the bytes beyond it for good. Beyond a cut that is lost,
+    later stores went to new blocks, and these belong to no file then.
     """
     for made, size in cuts:
         survives = (made, size) in survived

@@ -1,10 +1,10 @@
-"""What a sync that failed has left on the medium (E1).
+"""What a failed sync leaves on the medium (E1).
 
-Its pages are clean from then on, whether they were written or not: no later sync writes
-them. Which of them were is a choice, made by ``Survivors`` as at a power loss: a page
-may have gone out before the error or after it, and earlier write-back may have put it
-there as it was at any store before. The journal of a disk that keeps writes in order
-does not help: it fails where it puts each page in its place.
+Its pages are clean from then on, whether or not they were written, so no later sync
+writes them. ``Survivors`` choose what was written, as at a power loss: a page may have
+been written before the error or after it, and earlier write-back may have left any
+older version of it. A disk that keeps writes in order is no exception: what fails is
+the write of each page to its final place, behind the journal.
 
 Source: Rebello and others, "Can Applications Recover from fsync Failures?", ATC'20.
 """
@@ -23,9 +23,9 @@ from crashmq.models.ops import Survivors
 def leave(inode: Inode, profile: DiskProfile, survivors: Survivors) -> None:
     """Mark every page of a file clean; what ``survivors`` says of them is durable.
 
-    Names and sizes pend as before, so a cut that pends has no effect yet, and what was
-    stored beyond it since is lost. In a choice the file is alone: it is called by its
-    first path, and a prefix counts its stores.
+    Names and sizes stay pending. So a pending cut has no effect yet, and what was
+    stored beyond it since is lost. ``survivors`` refers to this file only, by the path
+    at which it was created; a prefix counts its stores.
     """
     if survivors.kind != "none":
         # No power was lost: nothing is torn.

@@ -1,15 +1,15 @@
 """One file of the simulated disk: what readers see, and what is on the medium.
 
-``cache`` is the whole file as a reader sees it, ``durable`` what is on the medium for
-certain. Between them lie ``pending`` stores, each within one page, and ``cuts`` made by
+``cache`` is the whole file as a reader sees it, ``durable`` what is certainly on the
+medium. Between them are ``pending`` stores, each within one page, and ``cuts`` made by
 a truncation. Version j of a sector is the medium with the first j pending stores that
-touch it, so every store boundary is a version. Pages are written back whole: what the
-medium had lost of one is mended with the next store to it. This module knows one file's
-bytes; names and their order belong to ``namespace``, the choice of survivors to
-``survivors``.
+touch it, so every store boundary is a version. Pages are written back whole, so a page
+of which the medium has lost bytes is complete again after the next store to it. This
+module knows one file's bytes; names and their order belong to ``namespace``, the choice
+of survivors to ``survivors``.
 
 Buffers are copied on write: an inode and its snapshots share them until one of them
-changes, and a file that is as it was loaded needs one buffer for both images.
+changes, and a file that has not changed since it was loaded has one buffer for both.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ Room: TypeAlias = tuple[int, int]  # first byte, first byte after it
 class InodeImage(NamedTuple):
     """An inode at one moment; the objects it refers to do not change.
 
-    The cache is ``base`` with ``stores[since:end]``; the list of stores may grow beyond
-    ``end``, which belongs to later moments.
+    The cache is ``base`` with ``stores[since:end]`` applied; stores from ``end`` on
+    were made later.
     """
 
     birth_path: str
@@ -53,11 +53,12 @@ class InodeImage(NamedTuple):
 class Inode:
     """A file's bytes in memory and on the medium.
 
-    Stores are appended to ``pending`` in place, which images share; any other change
-    makes a new list. So an image at each of many stores costs no copy.
+    Stores are appended to ``pending`` in place, and images share that list; any other
+    change makes a new list. So an image after each of many stores costs no copy.
 
-    While ``shared``, cache belongs to an image too; ``durable_shared`` says the same of
-    durable. Since ``_imaged`` was taken, only stores have changed the inode.
+    While ``shared`` is true an image has the same cache object; ``durable_shared`` says
+    the same of ``durable``. Since ``_imaged`` was taken, only stores have changed the
+    inode.
 
     Invariants:
         durable_size <= len(durable)
@@ -65,8 +66,9 @@ class Inode:
         image is None or equals cache
 
     Attributes:
-        mapped: it was opened as a mapping, so that its pages are written at any time.
-        unwritten: space that may hold anything on the medium, until it is synced.
+        mapped: it was opened as a mapping, so its pages may be written back at any
+            time.
+        unwritten: ranges of never synced space, which may have anything on the medium.
         late_errno: an error that the next sync reports.
         bad: numbers of the sectors that cannot be read until they are written.
     """
@@ -121,10 +123,10 @@ class Inode:
     def of_image(
         cls, image: InodeImage, done: int | None = None, now_ms: int = 0
     ) -> Inode:
-        """An inode that starts from ``image``, sharing its buffers.
+        """An inode that begins as ``image``, sharing its buffers.
 
-        With the stores made after it up to action ``done``, at ``now_ms``; None:
-        without them.
+        ``done``: with the later stores up to this action, at ``now_ms``; None: without
+        them.
         """
         inode = cls.__new__(cls)
         inode.birth_path = image.birth_path
@@ -193,7 +195,7 @@ class Inode:
         return imaged
 
     def own(self) -> None:
-        """Stop sharing the cache with snapshots. Every store begins with this."""
+        """Stop sharing the cache with snapshots; every store calls this first."""
         if self.shared:
             self.cache = bytearray(self.cache)
             self.shared = False
@@ -206,7 +208,7 @@ class Inode:
             self.durable_shared = False
 
     def is_certain(self, size: int) -> bool:
-        """Whether the medium holds just what readers see, given its ``size`` there."""
+        """Whether the medium has what readers see, if it has ``size`` bytes there."""
         return (
             not self.pending
             and not self.cuts
@@ -232,7 +234,7 @@ class Inode:
         self.image = None
 
     def resize(self, action: int, size: int) -> None:
-        """Set the size in memory; the medium follows when the change is committed."""
+        """Set the size in memory; the medium's follows once the change is committed."""
         self.own()
         self.own_durable()
         if size < len(self.cache):
@@ -245,10 +247,10 @@ class Inode:
         self.image = None
 
     def commit_size(self, action: int, size: int) -> None:
-        """Make the size set by ``action`` durable, and a truncation final.
+        """Make the size that ``action`` set durable, and a truncation final.
 
-        Bytes beyond a cut are gone for good: growing again shows zeros there, and no
-        store from before the cut may come back.
+        Bytes beyond a cut are gone for good: after growing again they are zeros, and no
+        store from before the cut can come back.
         """
         self.own_durable()
         if (action, size) in self.cuts:
@@ -326,7 +328,7 @@ class Inode:
         return self.bad.difference(*map(whole_sectors, self.pending))
 
     def still_bad(self, content: bytes | bytearray) -> frozenset[int]:
-        """The bad sectors that survive as the medium has them."""
+        """The bad sectors whose bytes in ``content`` are those on the medium."""
         if not self.bad:
             return self.bad
         durable = self.durable
@@ -367,7 +369,7 @@ class Inode:
         self.pending = []
 
     def take_over(self, content: bytearray) -> None:
-        """Let the medium hold ``content``; sectors that differ have been written."""
+        """Make ``content`` the medium's bytes; sectors that differ become readable."""
         assert len(content) == len(self.durable)
         size = SECTOR_SIZE
         for start in range(0, len(content), size):

@@ -1,8 +1,8 @@
 """Medium: the two images of the simulated disk and the changes between them.
 
-``Medium`` keeps the names readers see and the committed ones, the inodes of both, and
-the directory changes in between, in order. It computes what a commit and a power loss
-do to them. Permission, counting and faults are the callers' task.
+``Medium`` has the names that readers see and the committed ones, the inodes of both,
+and the directory changes in between, in order. It computes what a commit and a power
+loss do to them. Permissions, counting and faults are left to its callers.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class MediumImage(NamedTuple):
 class Medium:
     """Names and bytes, as readers see them and as they are durable.
 
-    ``changes`` counts changes of names; ``_touched`` are the files that had other
-    changes than stores since the newest image.
+    ``changes`` counts changes of names; ``_touched`` are the files that had changes
+    other than stores since the newest image.
 
     Invariants:
         committed names with all effects applied are the names readers see
@@ -114,9 +114,9 @@ class Medium:
     def of_image(
         cls, profile: DiskProfile, image: MediumImage, done: int | None = None
     ) -> Medium:
-        """A medium that starts from ``image``, sharing its buffers.
+        """A medium that begins as ``image``, sharing its buffers.
 
-        With the stores made after it, up to action ``done``; None: without them.
+        ``done``: with the later stores up to this action; None: without them.
         """
         medium = cls(profile, capacity=image.capacity)
         medium.foreign_size = image.foreign_size
@@ -137,9 +137,9 @@ class Medium:
         return self._image(inodes, self.now_ms())
 
     def lazy_image(self) -> MediumImage:
-        """The medium as it is now, possibly without the newest stores.
+        """The medium as it is now, or as it was a few stores earlier.
 
-        The user of the image names the action up to which stores belong to it.
+        The image's user must say up to which action stores belong to it.
         """
         seen, now_ms = self._imaged, self.now_ms()
         if seen is None or seen.taken_ms != now_ms:
@@ -204,19 +204,19 @@ class Medium:
         return self.inodes[self.namespace.file(path)]
 
     def record(self, effect: Effect) -> None:
-        """Make a directory change that only readers see so far."""
+        """Make a directory change; it stays pending until it is committed."""
         self.changes += 1
         self.namespace.apply(effect)
         self._effects.append(effect)
 
     def create(self, action: int, path: str) -> int:
-        """Create an empty file that only readers see so far; its inode number."""
+        """Create an empty file, pending; returns its inode number."""
         number = self._add(Inode(path, b"", self.now_ms()))
         self.record(Created(action, path, number))
         return number
 
     def rename(self, action: int, source: str, target: str) -> None:
-        """Rename a file, for readers only so far."""
+        """Rename a file; the change stays pending."""
         number = self.namespace.file(source)
         if self.profile.metadata == "subset":
             self.record(Linked(action, target, number))
@@ -226,7 +226,7 @@ class Medium:
         self.record(Renamed(action, source, target, number, carries_data))
 
     def resize(self, action: int, path: str, size: int) -> None:
-        """Set a file's size, for readers only so far."""
+        """Set a file's size; the change stays pending."""
         number = self.namespace.file(path)
         inode = self.inodes[number]
         before = len(inode.cache)
@@ -249,10 +249,10 @@ class Medium:
             inode.evict()
 
     def misdirect(self, number: int, page: int, away: int) -> tuple[str, int, int]:
-        """Let a page of a file land in another's place; returns that path and bytes.
+        """Write a page of a file to another page's place; return its path and bytes.
 
-        In the next page of the same file, or of the file ``away`` places after it by
-        path; for a file of one page, of the next file.
+        That is the next page of the same file; or, with ``away``, a page of the file so
+        many places after it by path. For a file of one page it is one of the next file.
         """
         files = self.namespace.files()
         numbers = [inode for _, inode in files]
@@ -275,7 +275,7 @@ class Medium:
         self._commit(self._effects, [])
 
     def commit_file(self, number: int, until: int) -> None:
-        """Make durable what a sync of the file commits of changes up to ``until``."""
+        """Make durable what a file's sync commits of the changes up to ``until``."""
         if not self._may_commit():
             return
         if self.profile.metadata == "prefix":
@@ -289,7 +289,7 @@ class Medium:
         self._commit_slots(slots, until)
 
     def commit_dir(self, path: str, until: int) -> None:
-        """Make durable what a directory's sync commits of the changes up to then."""
+        """Make durable what a directory's sync commits of the changes until then."""
         if not self._may_commit():
             return
         if self.profile.metadata == "prefix":
@@ -322,9 +322,9 @@ class Medium:
         self._imaged = None
 
     def _commit_slots(self, slots: set[str], until: int) -> None:
-        """Commit the effects on some entries and sizes, with all they depend on.
+        """Commit the effects on some entries and sizes, with all that these depend on.
 
-        An effect on two entries also commits the older effects on both; where names
+        An effect on two entries also commits the older effects on both. Where names
         keep their order, a new name also commits the directories above it.
         """
         rests_on_parents = self.profile.metadata == "log_tree"
@@ -345,7 +345,7 @@ class Medium:
         self._commit(chosen[::-1], others[::-1])
 
     def _commit(self, effects: Sequence[Effect], left: list[Effect]) -> None:
-        """Make ``effects`` durable, so that ``left`` is still pending."""
+        """Make ``effects`` durable; ``left`` are those that stay pending."""
         self.changes += 1
         if not effects:
             return
@@ -369,7 +369,7 @@ class Medium:
             self._drop_inodes()
 
     def _drop_inodes(self) -> None:
-        """Drop files to which no name leads, now or after a crash."""
+        """Drop files that no name leads to, now or after any crash."""
         kept = {*self._committed.values(), *self.namespace.names.values()}
         kept.update(inode_of(effect) for effect in self._effects)
         self._imaged = None
@@ -392,7 +392,7 @@ class Medium:
         self._drop_inodes()
 
     def place_new(self, path: str, content: bytes | None) -> bool:
-        """Create a file or directory (None) if the path is free; say whether."""
+        """Create a file, or with None a directory; False if the path is taken."""
         names = self.namespace.names
         if self.namespace.has(path) or any(
             names.get(above, DIRECTORY) != DIRECTORY for above in _above(path)
@@ -423,7 +423,7 @@ class Medium:
         self._drop_inodes()
 
     def files(self) -> dict[str, bytes]:
-        """The files readers see, sorted by path; unchanged ones are the same object."""
+        """The files readers see, by path; unchanged ones are the same objects."""
         inodes = self.inodes
         return {
             path: image
@@ -444,7 +444,7 @@ class Medium:
         }
 
     def lose_power(self, survivors: Survivors) -> None:
-        """Keep durable data and what ``survivors`` names; nothing is pending after."""
+        """Keep what is durable and what ``survivors`` chooses; nothing is pending."""
         if not self.profile.loses_unsynced:
             return
         left = self._remains(

@@ -1,9 +1,9 @@
-"""Mount: the simulated disk as one life of a store gets it: names, files, locks.
+"""Mount: the simulated disk as one life of a store uses it: names, files, locks.
 
-A ``Mount`` ends with the life it was made for; then it, its files and its locks raise
-the exception that ended it, for ever. Every change is counted as a disk action before
-it is done, so an event that stops it finds the disk without it. ``Medium`` applies a
-change to the two images.
+A ``Mount`` ends with the life for which it was made; from then on it, its files and its
+locks raise the exception that ended the life. Every change is counted as a disk action
+before it is done, so an event that stops it leaves the disk without it. ``Medium``
+applies a change to the two images.
 """
 
 from __future__ import annotations
@@ -83,17 +83,17 @@ class Mount:
         return namespace.has(path) and namespace.names[path] == DIRECTORY
 
     def list_dir(self, path: str) -> list[str]:
-        """Names in a directory, sorted."""
+        """The names in a directory, sorted."""
         self._life.check()
         return self._medium.namespace.list_dir(path)
 
     def file_size(self, path: str) -> int:
-        """Bytes in a file."""
+        """A file's size in bytes."""
         self._life.check()
         return len(self._medium.inode(path).cache)
 
     def mtime_ms(self, path: str) -> int:
-        """When the bytes of a file last changed."""
+        """When a file's bytes last changed, in milliseconds since the epoch."""
         self._life.check()
         return self._medium.inode(path).mtime_ms
 
@@ -179,7 +179,10 @@ class Mount:
         self._medium.record(Removed(action, path))
 
     def sync_dir(self, path: str) -> None:
-        """Make the directory's changes durable, by profile others too; one action."""
+        """Make a directory's changes durable, and others if the profile says so.
+
+        One action.
+        """
         self._life.check()
         namespace, called = self._medium.namespace, self._controls.actions
         self._act("sync_dir", path, lambda: namespace.directory(path), call="sync")
@@ -227,7 +230,7 @@ class Mount:
         *,
         call: FaultCall | None = None,
     ) -> int:
-        """Count an action, and run the faults and events that belong before it.
+        """Count an action; run the faults and events that come before it is done.
 
         Args:
             verb: the action's name in reports.

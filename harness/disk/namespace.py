@@ -1,8 +1,8 @@
 """Names of the simulated disk, and the directory changes that are not durable yet.
 
 A namespace maps each path to the number of an inode, or to ``DIRECTORY``. The disk has
-two: the one readers see and the committed one; an ordered list of ``Effect`` leads from
-the second to the first. Bytes belong to ``inode``.
+two: the names that readers see and the committed ones. An ordered list of ``Effect``
+leads from the committed names to those readers see. ``inode`` has the bytes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Sized:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """A file has another path. ``carries_data``: durable only with its bytes (P10)."""
+    """A file has another path; ``carries_data``: durable only after its bytes (P10)."""
 
     action: int
     source: str
@@ -55,7 +55,7 @@ class Renamed:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """A path now leads to a file of another path: the first half of a split rename."""
+    """A second path leads to a file: the first half of a rename made of two changes."""
 
     action: int
     path: str
@@ -86,8 +86,8 @@ Effect: TypeAlias = Created | Sized | Renamed | Linked | Removed | DirectoryMade
 def apply_to_names(names: dict[str, int], effect: Effect) -> None:
     """Apply ``effect`` to ``names``; sizes are ignored.
 
-    The name that the effect removes may be missing: where effects survive without their
-    order, the one that made a name can be lost and the one that removed it kept.
+    A name that the effect removes may be missing: where effects have no order, its
+    creation can be lost and its removal kept.
     """
     match effect:
         case Created(_, path, inode) | Linked(_, path, inode):
@@ -140,7 +140,7 @@ def parent_of(path: str) -> str:
 
 
 class Namespace:
-    """The paths readers see; listings are computed once per change."""
+    """The paths that readers see; listings are computed once per change."""
 
     __slots__ = ("_files", "_listings", "_shared", "names")
 
@@ -189,7 +189,7 @@ class Namespace:
         return number
 
     def directory(self, path: str) -> None:
-        """Raise unless a directory has this path."""
+        """Raise OSError unless a directory has this path."""
         if self.names.get(path) != DIRECTORY:
             raise self._not_a_directory(path)
 
@@ -201,7 +201,7 @@ class Namespace:
         return False
 
     def room_for(self, path: str) -> None:
-        """Raise unless a name can be made at ``path``: its directory exists."""
+        """Raise OSError unless the directory of ``path`` exists."""
         check_path(path)
         if path == ROOT:
             raise ValueError('the path "" is the root itself; give a name below it.')
@@ -235,7 +235,7 @@ def _listings(names: Mapping[str, int]) -> dict[str, list[str]]:
 
 @lru_cache(maxsize=4096)
 def check_path(path: str) -> None:
-    """Raise unless a path is names joined by single slashes.
+    """Check that a path is names joined by single slashes.
 
     Raises:
         ValueError: it is not.
@@ -248,5 +248,5 @@ def check_path(path: str) -> None:
 
 
 def os_error(number: int, path: str, why: str) -> OSError:
-    """The ``OSError`` subclass of an errno, with what was wrong and the path."""
+    """The ``OSError`` of an errno, with the path and what was wrong."""
     return OSError(number, f"{os.strerror(number)}: {why}", path)

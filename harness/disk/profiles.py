@@ -1,9 +1,9 @@
 """Disk profiles: what a file system promises about unsynced data, as data.
 
-Each rule that differs between disks is one attribute, and no code asks a profile for
-its name. ``MILDER_THAN`` is the partial order in which a failure is labelled: what
-happens on a mild disk needs fewer things to go wrong. The letters P1 to P15 and E1 to
-E9 name the rules of the disk fault model.
+Each rule that differs between disks is one attribute; no code depends on a profile's
+name. ``MILDER_THAN`` is the partial order of profiles by which a failure is labelled:
+what happens on a milder disk needs fewer things to go wrong. The letters P1 to P15 and
+E1 to E9 name the rules of the disk fault model.
 """
 
 from __future__ import annotations
@@ -26,41 +26,42 @@ class DiskProfile:
     """One kind of disk and file system.
 
     Attributes:
-        name: as it is given on the command line and written in reports.
+        name: on the command line and in reports.
         loses_unsynced: whether a power loss takes more than a process kill does.
-        metadata: in which order directory changes become certain (P9). ``prefix``:
-            in theirs, and any sync commits all of them. ``log_tree``: in theirs, but
-            a sync commits those of its file, or of its directory, before the others.
-            ``subset``: in none; a sync commits those of its directory, a rename is
-            two changes, and a name leads nowhere while its directory is lost (P8).
-        fsync_new_file_persists_name: whether the sync of a file makes its names
-            certain too; with ``prefix`` it always does (P8).
-        keeps_write_order: whether bytes that were written by calls, not through a
-            mapping, survive as a prefix of their order, together with the directory
-            changes; then any sync makes all of them certain (P1).
+        metadata: in which order directory changes become durable (P9). ``prefix``: in
+            their own order; any sync commits all of them. ``log_tree``: in their own
+            order, but a sync commits those of its file or directory before the others.
+            ``subset``: in no order; a sync commits those of its directory, a rename is
+            two changes, and a name is lost while its directory is (P8).
+        fsync_new_file_persists_name: whether the sync of a file makes its names durable
+            too; with ``prefix`` it always does (P8).
+        keeps_write_order: whether bytes written by calls, not through a mapping,
+            survive as a prefix of their order, together with the directory changes;
+            then any sync makes all of them durable (P1).
         sector_size: the bytes that reach the medium whole or not at all (P3).
-        store_size: a store into a mapping may be on the medium as far as any multiple
-            of this many bytes, since write-back takes a page while a copy into it goes
-            on; 0: as a whole or not at all (P2).
-        shorn_sectors: whether a sector may also be half new and half old, or
-            neither (P4).
-        torn_block: the bytes of a physical sector, of which power that is lost amid its
-            write may leave any sector as garbage, or unreadable, be it one that was
-            durable and not written; 0: none is torn so (P4).
-        tail: what lies in room that a file was given and no one has synced since:
+        store_size: a store into a mapping may reach the medium up to any multiple of
+            this many bytes, since write-back takes a page while a copy into it goes on;
+            0: as a whole or not at all (P2).
+        shorn_sectors: whether a sector may also be half new and half old, or neither
+            (P4).
+        torn_block: the bytes of a physical sector. A power loss during its write may
+            leave any sector in it as garbage, or unreadable, even a durable one that
+            was not written; 0: that does not happen (P4).
+        tail: what may be in space that a file was given and nobody has synced since:
             zeros, or also garbage, or what another file had there (P6).
         splits_truncation: whether a file shrinks page by page (P7).
-        honours_sync: whether a sync that succeeds has done anything (P15).
-        sync_failure: what a failed sync leaves, with its pages marked clean (E1).
-            ``clean``: readers see the new bytes until the pages leave the cache.
-            ``late``: so too, and the error comes with the next sync of the file, not
-            with this one. ``revert``: readers see the old bytes again.
-        auto_da_alloc: a rename over a file commits after the data of the new file,
-            so that the name never shows less than was written before it (P10).
+        honours_sync: whether a sync that succeeds has made anything durable (P15).
+        sync_failure: what a failed sync leaves, besides clean pages (E1). ``clean``:
+            readers see the new bytes until the pages leave the cache. ``late``: the
+            same, and the error is reported by the file's next sync, not by this one.
+            ``revert``: readers see the old bytes again.
+        auto_da_alloc: whether a rename over a file commits after the new file's data,
+            so that the name never shows less than was written before the rename (P10).
         everything_percent: share of hashed survivors that lose nothing (P13).
         nothing_percent: share of them that keep nothing pending.
-        runs_percent: share of the others in which sectors stand or fall in runs.
-        run_sectors: neighbouring sectors in such a run.
+        runs_percent: share of the others in which neighbouring sectors survive or are
+            lost together.
+        run_sectors: how many neighbouring sectors that are.
     """
 
     name: str
@@ -102,7 +103,7 @@ class DiskProfile:
 
     @property
     def tears(self) -> bool:
-        """Whether a write cut short can leave bytes that were never written."""
+        """Whether a power loss can leave bytes that were never written."""
         return self.shorn_sectors or bool(self.torn_block)
 
 
@@ -158,7 +159,7 @@ MILDER_THAN: Mapping[str, frozenset[str]] = MappingProxyType(
 
 
 def mildest(names: Iterable[str]) -> tuple[str, ...]:
-    """The profiles to which no other of them is milder."""
+    """Of these profiles, those to which none of the others is milder."""
     given = set(names)
     return tuple(
         name

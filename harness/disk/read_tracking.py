@@ -1,10 +1,10 @@
-"""Records which bytes a life of a store read of the files it found.
+"""Records which bytes a life of a store read of the files that it found.
 
-Two disks of the same paths, sizes and times look the same to a life as long as each
+Two disks with the same paths, sizes and times look the same to a life as long as each
 read returns the same bytes. So what it did and left follows from what it read, and from
-the bytes that it left unchanged: ``Asked`` has both. Bytes that it wrote itself before
-count as read too: that records more than needed, never less. Where it examined bytes
-that it had not changed, the result counts instead of the bytes.
+the bytes that it left unchanged; ``Asked`` records both. Reading bytes that the life
+itself wrote is recorded too, which is more than needed. If the life only examined bytes
+(``File.examine``) that it had not changed, the result is recorded, not the bytes.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ Examined: TypeAlias = tuple[Callable[..., Hashable], *tuple[Hashable, ...]]
 
 
 class Read(NamedTuple):
-    """Bytes [start, end) of a file, by the path it was found at.
+    """Bytes [start, end) of a file, by the path at which it was found.
 
-    ``of``: the bytes were examined by this function, with these arguments, and not
-    read.
+    ``of``: the bytes were not read but examined by this function, with these arguments.
     """
 
     path: str
@@ -34,7 +33,7 @@ class Read(NamedTuple):
     of: Examined | None = None
 
     def answer(self, content: bytes) -> Hashable:
-        """What this read returns from a file with such content."""
+        """What this read returns if the file has this content."""
         return self.answer_to(content[self.start : self.end])
 
     def answer_to(self, data: bytes) -> Hashable:
@@ -98,7 +97,7 @@ class Asked:
             self._kept[number] = min(self._kept[number], size)
 
     def all(self) -> tuple[Read, ...]:
-        """Everything that was read, then what is left of the files that were found."""
+        """Everything that was read, then what was left unchanged of the found files."""
         for _, number in self._medium.namespace.files():
             self.note(number, 0, self._kept.get(number, 0))
         return tuple(self.reads)
@@ -123,7 +122,7 @@ class TrackedFile(SimFile):
         self._asked = asked
 
     def read_at(self, offset: int, size: int) -> bytes:
-        """As for any file."""
+        """As ``SimFile.read_at``, recorded."""
         data = super().read_at(offset, size)
         self._asked.note(self._number, offset, offset + size)
         return data
@@ -136,7 +135,7 @@ class TrackedFile(SimFile):
         /,
         *terms: *Terms,
     ) -> T:
-        """As for any file."""
+        """As ``SimFile.examine``, recorded."""
         data = super().read_at(offset, size)
         self._asked.note(self._number, offset, offset + size, (of, *terms))
         return of(data, *terms)
@@ -154,7 +153,7 @@ class TrackingMount(Mount):
         self._asked = asked
 
     def truncate(self, path: str, size: int) -> None:
-        """As for any mount."""
+        """As ``Mount.truncate``, recorded."""
         super().truncate(path, size)
         self._asked.cut(self._medium.namespace.file(path), size)
 

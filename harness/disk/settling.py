@@ -1,6 +1,6 @@
-"""Disks after a power loss, with nothing pending.
+"""Builds disks as they are after a power loss, with nothing pending.
 
-Each is the disk that ``SimDisk.crash`` leaves, for callers that have already computed
+Each is the disk that ``SimDisk.crash`` leaves; for callers that have computed already
 which names and bytes survive.
 """
 
@@ -21,7 +21,7 @@ class Settling:
     __slots__ = ("_births", "_files", "_inodes", "_left")
 
     def __init__(self, before: DiskSnapshot, left: Left) -> None:
-        """Settle the disk ``before`` a power loss into what is ``left``."""
+        """Settle the disk ``before`` a power loss; ``left`` are the surviving names."""
         births: dict[int, str] = {}
         for path, number in left.names.items():
             births.setdefault(number, path)
@@ -41,7 +41,7 @@ class Settling:
     def disk(self, contents: Mapping[int, bytes]) -> DiskSnapshot:
         """The disk with these bytes in the files that have units.
 
-        The keys are the files' positions among the files that are left.
+        The keys are the files' indexes in ``Left.files``.
         """
         assert self._left.profile.loses_unsynced, "whatever pends goes on pending"
         inodes = self._inodes.copy()

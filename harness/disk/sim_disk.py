@@ -16,9 +16,9 @@ After it nothing is pending. A failed sync leaves pages clean, so that no later 
 makes them durable until they are written again; the profile says what readers see of
 them meanwhile.
 
-``DiskProfile`` holds what differs between file systems. Survivors are chosen in
-``survivors`` and ``units``, the result is computed in ``remains``; ``medium`` keeps the
-images, and a store gets a ``Mount``.
+``DiskProfile`` has what differs between file systems. ``survivors`` and ``units``
+choose survivors, ``crash_state`` computes the result, ``medium`` has the images, and a
+store uses a ``Mount``.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ _ALL_MADE = HalfMade()
 
 
 class DiskSnapshot(NamedTuple):
-    """A disk at one moment, with all pending changes; no life, watch or fault.
+    """A disk at one moment with its pending changes; no life, watches or faults.
 
     Attributes:
-        actions: disk actions begun.
-        last: kind and path of the newest.
-        storing: the bytes that the action in progress is about to put into a mapping,
-            and their position in the file.
-        medium: the disk as it was then, or stores earlier.
-        done: the last action whose stores belong to it; None: as ``medium`` says.
+        actions: disk actions begun so far.
+        last: kind and path of the newest action.
+        storing: for a store into a mapping that is about to be done: its position in
+            the file, and its bytes.
+        medium: the disk as it was then, or some stores earlier.
+        done: the last action whose stores belong to it; None: none after ``medium``.
     """
 
     profile: DiskProfile
@@ -63,7 +63,7 @@ class DiskSnapshot(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """The names readers see, the files they lead to, and whatever else they can notice.
+    """All that readers can notice: names, the files they lead to, and the disk's use.
 
     ``has_bad``: there may be unreadable sectors.
     """
@@ -86,7 +86,7 @@ class SimDisk:
         now_ms: Clock = stopped_clock,
         capacity: int = 0,
     ) -> None:
-        """A disk without a file.
+        """Make a disk without files.
 
         Args:
             profile: what it promises about unsynced data.
@@ -102,7 +102,7 @@ class SimDisk:
     def fork(cls, snapshot: DiskSnapshot, cut: int = 0) -> SimDisk:
         """An independent disk that continues from ``snapshot``, not mounted.
 
-        Of a store into a mapping in progress, the first ``cut`` bytes are done.
+        If a store into a mapping is in progress, its first ``cut`` bytes are done.
         """
         disk = cls.__new__(cls)
         disk._medium = Medium.of_image(snapshot.profile, snapshot.medium, snapshot.done)
@@ -119,8 +119,8 @@ class SimDisk:
     def snapshot(self) -> DiskSnapshot:
         """The disk as it is now; buffers are shared until either side changes them.
 
-        Cheap for a listener of ``on_every_action``: only changes since the last
-        snapshot are kept, and of stores only their number.
+        Cheap to call at each action (``on_every_action``): only changes since the last
+        snapshot are copied, and of stores only their number.
         """
         medium, controls = self._medium, self._controls
         actions = controls.actions
@@ -214,7 +214,7 @@ class SimDisk:
         self._controls.taker = taker
 
     def is_synced(self, path: str) -> bool:
-        """Whether the medium holds what readers see of a file, if not its name."""
+        """Whether a file's bytes are durable; its name may be pending."""
         inode = self._medium.inode(path)
         return inode.is_certain(inode.durable_size)
 
@@ -245,7 +245,7 @@ class SimDisk:
         return self._controls.heal()
 
     def take_faults_met(self) -> tuple[tuple[FaultCall, str], ...]:
-        """The calls that met a fault since this was last asked, with their paths."""
+        """The calls that met a fault since the last call of this, with their paths."""
         return self._controls.take_met()
 
     def healed(self) -> Healed:
@@ -253,7 +253,7 @@ class SimDisk:
         return self._controls.healed()
 
     def files(self) -> dict[str, bytes]:
-        """The files readers see, sorted by path; unchanged ones are the same object."""
+        """The files readers see, by path; unchanged ones are the same objects."""
         return self._medium.files()
 
     def seen(self) -> Seen:
@@ -264,7 +264,7 @@ class SimDisk:
         )
 
     def durable_files(self) -> dict[str, bytes]:
-        """The files after a power loss that no pending change survives."""
+        """The files after a power loss in which no pending change survives."""
         return self._medium.durable_files()
 
     def unsynced(self) -> tuple[str, ...]:
@@ -273,7 +273,7 @@ class SimDisk:
 
     @property
     def is_certain(self) -> bool:
-        """Whether a power loss could change nothing, not even a directory entry."""
+        """Whether a power loss would change nothing, not even a directory entry."""
         if self._medium.has_effects:
             return False
         # The newest file is the likeliest to lack a sync.
@@ -285,9 +285,9 @@ class SimDisk:
     def unsynced_from(
         self, certain: Mapping[str, bytes] | None = None
     ) -> dict[str, int]:
-        """As ``unsynced``, with the first byte at risk; -1 for a removed file.
+        """As ``unsynced``, each with its first byte at risk; -1 for a removed file.
 
-        ``certain``: the ``durable_files``, if who asks has them already.
+        ``certain``: the ``durable_files``, if the caller has them already.
         """
         if self.is_certain:
             return {}
@@ -317,16 +317,16 @@ class SimDisk:
         return HalfMade(tuple(names), tuple(rooms)) if names or rooms else _ALL_MADE
 
     def left_open(self) -> tuple[str, ...]:
-        """Files and locks that the mounted life holds; sorted."""
+        """The files and locks that the mounted life holds, sorted."""
         return self._life.left_open() if self._life is not None else ()
 
     def late_actions(self) -> int:
-        """Actions of the mounted life since it released its lock; normally 0."""
+        """How many actions the life did after it released its lock; normally 0."""
         at = self._life.let_go_at if self._life is not None else -1
         return self._controls.actions - at if at >= 0 else 0
 
     def keep_time_by(self, now_ms: Clock) -> None:
-        """Use this clock for files' times from now on; a fork has none."""
+        """Use this clock for files' times from now on; a fork has no clock."""
         self._medium.now_ms = now_ms
 
     def usage(self) -> Usage:
@@ -336,8 +336,8 @@ class SimDisk:
     def fill(self, percent: int) -> None:
         """Let a foreign file take space until the disk is ``percent`` full.
 
-        It takes none if the disk is fuller without it; 0 removes it. A disk without a
-        limit cannot be filled.
+        It takes nothing if the disk is fuller without it; 0 removes it. A disk without
+        a capacity cannot be filled.
         """
         medium = self._medium
         medium.foreign_size = 0
@@ -382,7 +382,7 @@ class SimDisk:
         )
 
     def place_new(self, path: str, data: bytes | None) -> bool:
-        """Create a file, or with None a directory, if the path is free; return whether.
+        """Create a file, or with None a directory; False if the path is taken.
 
         From outside, as ``replace_file``.
 
@@ -395,8 +395,8 @@ class SimDisk:
     def replace_file(self, path: str, data: bytes | None) -> None:
         """Change one file from outside, on both images; None removes it.
 
-        Pending directory changes are committed first: damage happens to a mounted disk
-        with a replayed journal.
+        Pending directory changes are committed first: damage is done to a mounted disk,
+        whose journal was replayed.
         """
         assert self._life is None, "the disk is mounted; damage it while it is down"
         if data is None:
@@ -405,14 +405,14 @@ class SimDisk:
             self._medium.place(path, data)
 
     def renew_file(self, path: str, data: bytes) -> None:
-        """Restore one file from outside; all of it can be read again."""
+        """Restore one file from outside; all of its sectors are readable then."""
         if path in self.files():
             self.replace_file(path, None)
         self.replace_file(path, data)
 
 
 def _first_other(one: bytes, other: bytes) -> int:
-    """The first byte at which two contents differ, or one of them ends."""
+    """The first byte at which two contents differ, or at which one of them ends."""
     alike, until = 0, min(len(one), len(other))
     if one[:until] == other[:until]:
         return until

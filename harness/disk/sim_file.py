@@ -1,8 +1,8 @@
 """SimFile: one open file of the simulated disk, and the life it belongs to.
 
-``write_at`` and ``read_at`` are the hot path of every episode: one integer comparison
-decides whether any event or fault is due. ``Inode`` applies stores and syncs to the
-bytes; names belong to ``mount``.
+Every episode spends much of its time in ``write_at`` and ``read_at``: one integer
+comparison decides whether any event or fault is due. ``Inode`` applies stores and syncs
+to the bytes; names belong to ``mount``.
 """
 
 from __future__ import annotations
@@ -150,7 +150,8 @@ class SimFile:
         """Make the file's pages durable, then the names that its sync commits.
 
         It covers what was there when it was called (P11): changes during the sync stay
-        pending. A lying disk counts the actions and does nothing (P15).
+        pending. On a disk that does not honour syncs it counts the actions and does
+        nothing (P15).
         """
         self._check_range(0, 0)
         inode, medium = self._inode, self._medium
@@ -183,7 +184,7 @@ class SimFile:
 
     @property
     def path(self) -> str:
-        """The path it was opened by."""
+        """The path by which it was opened."""
         return self._path
 
     @property

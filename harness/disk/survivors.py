@@ -1,8 +1,8 @@
 """The choices that ``Survivors`` names: what survives a power loss.
 
-``hashed`` draws from (seed, path, sector) alone, so removing an op from a program does
-not reshuffle sectors that the op never touched. ``remains`` computes what a choice
-leaves; ``units`` has the explicit choice of every piece.
+``hashed`` depends on (seed, path, sector) alone, so removing an op from a program does
+not change the choice for sectors that the op never touched. ``crash_state`` computes
+what a choice leaves; ``unit_choice`` is the explicit choice of every unit.
 
 Source: rules P1-P3, P8, P9 and P13 of the disk fault model.
 """
@@ -39,14 +39,14 @@ class UpTo:
     def merge(
         self, name: str, inode: Inode, base: bytearray, stores: Sequence[Store]
     ) -> None:
-        """Put the stores up to the action into ``base``."""
+        """Apply the stores up to the action to ``base``."""
         del name, inode  # the same for every file
         for action, offset, data in stores:
             if action <= self._action:
                 base[offset : offset + len(data)] = data
 
     def tail(self, name: str) -> int:
-        """What is in never synced space: 0, zeros."""
+        """What never synced space has: 0, zeros."""
         del name
         return 0
 
@@ -89,10 +89,10 @@ class Hashed:
             self._written = UpTo(self._end(ordered_actions))
 
     def effects(self, pending: Sequence[Effect]) -> Sequence[Effect]:
-        """A prefix, each length equally likely; all or none at the extreme densities.
+        """A prefix of the effects, each length equally likely; or all, or none.
 
-        Where effects have no order, each directory entry and size may stand as after
-        any of its own effects.
+        If effects have no order, each directory entry and size keeps a prefix of its
+        own effects.
         """
         if self._density in (0.0, 1.0):
             return pending[: round(self._density) * len(pending)]
@@ -106,7 +106,7 @@ class Hashed:
     def merge(
         self, name: str, inode: Inode, base: bytearray, stores: Sequence[Store]
     ) -> None:
-        """Put the drawn version of each stored sector into ``base``."""
+        """Apply the drawn version of each stored sector to ``base``."""
         if self._density == 0.0:
             return
         if self._density == 1.0:
@@ -129,7 +129,7 @@ class Hashed:
                     base[start : start + len(chosen)] = chosen
 
     def tail(self, name: str) -> int:
-        """Never synced space: 0 zeros, 1 garbage, 2 another file's bytes."""
+        """What never synced space has: 0 zeros, 1 garbage, 2 another file's bytes."""
         if self._density in (0.0, 1.0):
             return 0
         return (0, 0, 1, 2)[mixed(self._seed ^ mixed(zlib.crc32(name.encode()))) >> 62]
@@ -181,7 +181,7 @@ def versions_of(
 def sector_versions(
     old: bytes, stores: Sequence[Store], start: int, store_size: int = 0
 ) -> list[bytes]:
-    """The contents a sector had, the medium's first, each different one once.
+    """The contents that a sector had, the medium's first; equal ones once.
 
     Args:
         old: the durable bytes.
@@ -205,7 +205,7 @@ def sector_versions(
 
 
 def with_shorn(versions: list[bytes]) -> list[bytes]:
-    """The versions, with what a torn write may have left before the newest (P4)."""
+    """The versions, and what a torn write may leave, before the newest (P4)."""
     old, new = versions[0], versions[-1]
     half = len(old) // 2
     shorn = [new[:half] + old[half:], old[:half] + new[half:], garbage(len(old))]
@@ -215,9 +215,10 @@ def with_shorn(versions: list[bytes]) -> list[bytes]:
 
 
 def with_torn(versions: list[bytes]) -> list[bytes]:
-    """The versions, and before the newest what a torn block leaves of any sector (P4).
+    """The versions; before the newest, what a torn block leaves of a sector (P4).
 
-    Of a sector that was not written the newest is the oldest.
+    For a sector that was not written, the only version is both the oldest and the
+    newest.
     """
     size = len(versions[0])
     torn = [garbage(size), UNREADABLE[:size]]
@@ -227,7 +228,7 @@ def with_torn(versions: list[bytes]) -> list[bytes]:
 def bad_sectors(
     profile: DiskProfile, inode: Inode, content: bytes | bytearray
 ) -> frozenset[int]:
-    """The unreadable sectors of a file of which ``content`` is left."""
+    """The unreadable sectors of a file that has ``content`` after a power loss."""
     bad = inode.still_bad(content)
     if not profile.torn_block or UNREADABLE[:1] not in content:
         return bad
@@ -246,7 +247,7 @@ def tearable(
 ) -> dict[int, list[Store]]:
     """The sectors that a power loss may change, with the stores that touch each.
 
-    Of a torn block that is each sector up to the file's ``end``.
+    In a torn block that is each sector up to the file's ``end``.
     """
     size = profile.sector_size
     pieces = by_sector(stores, size)

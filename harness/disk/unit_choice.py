@@ -1,8 +1,8 @@
 """A crash state chosen unit by unit, as ``Survivors`` of kind ``units`` list them.
 
-A unit that is not listed is at version 0, the durable one; a listed unit that does not
-exist is ignored, and a version beyond the newest means the newest. So a program keeps a
-meaning while it is shrunk. ``units`` defines the units.
+A unit that is not listed is at version 0, the durable one. A listed unit that does not
+exist is ignored, and a version beyond the newest means the newest. So a program stays
+valid while it is shrunk. ``units`` defines the units.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class UnitChoice:
         self._up_to = UpTo(ordered_actions[count - 1] if count > 0 else 0)
 
     def effects(self, pending: Sequence[Effect]) -> Sequence[Effect]:
-        """As many effects as the order's unit says, or as each slot's own."""
+        """As many effects as the version of their order says, or of each slot."""
         if self._profile.metadata != "subset":
             return self._up_to.effects(pending)
         return in_no_order(pending, self._names, self._stand)
@@ -47,7 +47,7 @@ class UnitChoice:
     def merge(
         self, name: str, inode: Inode, base: bytearray, stores: Sequence[Store]
     ) -> None:
-        """Put the listed version of each stored sector into ``base``."""
+        """Apply the listed version of each stored sector to ``base``."""
         if self._profile.keeps_write_order and not inode.mapped:
             self._up_to.merge(name, inode, base, stores)
             return
@@ -60,7 +60,7 @@ class UnitChoice:
                 base[sector * size : sector * size + len(chosen)] = chosen
 
     def tail(self, name: str) -> int:
-        """As listed; zeros if it is not listed."""
+        """What never synced space has, as listed; 0, zeros, if it is not listed."""
         return min(self._kept.get((name, UNIT_TAIL), 0), TAIL_VERSIONS - 1)
 
     def _stand(self, slot: Slot, count: int) -> int:

@@ -1,15 +1,15 @@
 """Units: the independent pieces of pending data, and their versions.
 
-A *unit* is a piece that a power loss treats on its own: one sector of one file, one
-directory entry, one size, or, where directory changes keep their order, how many of
-them survive. Version 0 of a unit is the durable one, the highest is what readers see. A
-vector of versions is a crash state, written as ``Survivors`` of kind ``units`` that
-list the units which are not at version 0; so every crash state is part of an ordinary
-program, replays and shrinks.
+A *unit* survives or not independently of others: one sector of one file, one directory
+entry, one size, or, where directory changes keep their order, how many of them survive.
+Version 0 of a unit is the durable one, the highest is what readers see. A crash state
+is a vector of versions, written as ``Survivors`` of kind ``units`` that list the units
+which are not at version 0. So every crash state is part of an ordinary program, which
+replays and shrinks.
 
-Which sectors matter depends on which files survive. So the units of names and sizes
-come first, ``PendingUnits.names``, and those of bytes follow from a choice of these,
-``PendingUnits.sectors``. Sectors whose versions are all equal are not units.
+Which sectors matter depends on which files survive. So names and sizes are chosen first
+(``PendingUnits.names``), and the sectors' units follow from that choice
+(``PendingUnits.sectors``). Sectors whose versions are all equal are not units.
 
 Source: section 7 of the disk fault model.
 """
@@ -43,10 +43,10 @@ EXACT_COUNT_MAX = 4096
 
 
 class Unit(NamedTuple):
-    """One independent piece.
+    """One unit.
 
     Attributes:
-        path: the file's first path, or the entry's; "" for ``ORDER``.
+        path: the path at which the file was created, or the entry's; "" for ``ORDER``.
         place: number of the sector, or ``ENTRY``, ``SIZE``, ``ORDER``.
         versions: how many it has, >= 2.
     """
@@ -57,7 +57,7 @@ class Unit(NamedTuple):
 
 
 class StateCount(NamedTuple):
-    """The number of vectors; if not exact, an upper bound."""
+    """How many crash states there are; if not exact, at most so many."""
 
     states: int
     is_exact: bool
@@ -69,10 +69,10 @@ class LeftFile(NamedTuple):
     Attributes:
         number: of its inode.
         inode: as readers see it; read only.
-        is_certain: whether that is what is left, whichever bytes survive.
+        is_certain: whether the content is what readers saw, whichever sectors survive.
         paths: every path that leads to it.
-        content: with every unit of bytes at version 0.
-        units: these, each with its versions.
+        content: the bytes if every sector is at version 0.
+        units: the file's sectors, each with the bytes of its versions.
     """
 
     number: int
@@ -101,7 +101,7 @@ class PendingUnits:
     """The units of one disk at one moment.
 
     Attributes:
-        names: the units of names and sizes; independent of each other.
+        names: the units of names and sizes, which are independent of each other.
     """
 
     def __init__(
@@ -125,11 +125,11 @@ class PendingUnits:
         return cls(snapshot.profile, snapshot.medium, snapshot.done)
 
     def sectors(self, kept: Iterable[KeptUnit] = ()) -> tuple[Unit, ...]:
-        """The units of bytes, if names and sizes survive as in ``kept``."""
+        """The pending sectors of the files, if names and sizes survive as ``kept``."""
         return tuple(self.contents(kept))
 
     def contents(self, kept: Iterable[KeptUnit] = ()) -> dict[Unit, list[bytes]]:
-        """The versions of each unit of bytes, under ``kept`` names and sizes."""
+        """The pending sectors with their versions' bytes, given surviving names."""
         choice = UnitChoice(tuple(kept), self._profile, self._file_names, self._ordered)
         left = layout(self._committed, choice.effects(self._effects))
         return {
@@ -165,10 +165,10 @@ class PendingUnits:
         return Left(names, directories, tuple(files))
 
     def write_order(self) -> Iterator[tuple[KeptUnit, ...]]:
-        """The states of a disk that writes in order: a prefix of the pending changes.
+        """The crash states of a disk that writes in order: prefixes of the changes.
 
-        Each as the units that are not at version 0, oldest state first; the empty
-        prefix is left out.
+        Each as the units that are not at version 0, shortest prefix first, without the
+        empty one.
         """
         actions = {effect.action for effect in self._effects}
         for inode in self._inodes.values():
@@ -208,16 +208,16 @@ class PendingUnits:
                     yield KeptUnit(unit.path, unit.place, version)
 
     def choices(self) -> Iterator[Survivors]:
-        """Every vector: all lost first, all kept last."""
+        """Every crash state: all lost first, all kept last."""
         for names in _vectors(self.names):
             for sectors in _vectors(self.sectors(names)):
                 yield Survivors("units", units=(*names, *sectors))
 
     def count(self) -> StateCount:
-        """How many vectors ``choices`` yields.
+        """How many states ``choices`` yields.
 
-        Exact unless there are too many choices of names to look at each; then as if
-        every file had every unit of bytes in each of them.
+        Exact unless there are too many choices of names to try each; then an upper
+        bound, as if every file had all of its sectors' units in each choice.
         """
         named = prod(unit.versions for unit in self.names)
         if named <= EXACT_COUNT_MAX:

@@ -1,7 +1,8 @@
 """What changed in a store's files between two moments, as records and units.
 
-Reads both images and says it in a line a thing: which records the log gained and lost,
-which units each queue, which fields of the checkpoint; other files by their lengths.
+Decodes both states and has a line for each change: the records that the log gained and
+lost, the units of each queue, the fields of the checkpoint; other files by their
+lengths.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def changes(before: Mapping[str, Bytes], after: Mapping[str, Bytes]) -> Changes:
     return Changes(read_store(before), read_store(after))
 
 
-def told_whole(seen: Changes) -> Iterator[str]:
+def change_lines(seen: Changes) -> Iterator[str]:
     """A line for each thing that changed."""
     yield from (f"- record {_record(one)}" for one in seen.cut)
     yield from (f"+ record {_record(one)}" for one in seen.added)
@@ -77,8 +78,8 @@ def told_whole(seen: Changes) -> Iterator[str]:
     yield from (f"~ {one}" for one in seen.others())
 
 
-def told_short(seen: Changes) -> str:
-    """What a start did to files, in a line; "changed nothing" if so."""
+def change_summary(seen: Changes) -> str:
+    """What a start did to files, in one line; "changed nothing" if so."""
     said = []
     if seen.cut:
         size = sum(one.size for one in seen.cut)

@@ -1,6 +1,7 @@
-"""What consumers do at the end of an episode: they work off all there is, and stop.
+"""What consumers do at the end of an episode: they consume all that is left, and stop.
 
-Every group that ever had a consumer has one then, so what is left is left for good.
+Every group that ever had a consumer gets one for that, so what is left then is a
+message that nobody would ever get.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ MANY = 64
 
 
 def work_off(judge: Judge, take: Take) -> None:
-    """Let the consumers of every group work off all there is; judge it, stop them."""
+    """Let every group's consumers consume all that is left; judge and stop them."""
     take(AdvanceClock(LONG_MS))
     known = judge.known.consumption
     for number, (reader, op) in enumerate(sorted(known.newest.items())):
@@ -59,7 +60,7 @@ def work_off(judge: Judge, take: Take) -> None:
 
 
 def _last_of(op: StartConsumer, number: int, setup: Setup) -> StartConsumer:
-    """The consumer that works off what a group without any has left."""
+    """A consumer for a group without one, to consume what is left."""
     if op.broadcasts:
         return op  # its offsets are its client's
     listed = op.listed
@@ -81,9 +82,9 @@ def _until_idle(clients: list[str], take: Take) -> None:
 
 
 def _turn(client: str, take: Take) -> bool:
-    """One turn of all that a consumer does; whether it still had something to do.
+    """Run each task of a consumer once; whether one still had something to do.
 
-    A pull is no sign of that: a held one that times out is asked again for ever.
+    A pull does not count: a held one that times out is sent again for ever.
     """
     take(TurnConsumer(client, "heartbeat"))
     rebalanced = take(TurnConsumer(client, "rebalance"))

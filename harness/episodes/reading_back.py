@@ -1,8 +1,7 @@
-"""What an episode reads at its end: all that was ever put, and where nothing may be.
+"""What an episode reads at its end: all that was ever put, and beyond it.
 
-What was put to be delivered later has to be delivered first.
-
-The ops say what is asked; whoever takes them has each answer judged.
+Delayed messages are delivered first. The functions make the ops; ``take`` runs each and
+has its answer judged.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ FEW = 2
 
 
 def deliver_everything(judge: Judge, take: Take, deliver: Callable[[], bool]) -> None:
-    """Let all that waits fall due, and give it rounds that ``deliver`` turns.
+    """Wait until all delayed messages are due, and run rounds with ``deliver``.
 
-    A message before which the clock was set back may hide another one behind it, and so
-    may one that is delivered once more.
+    A message put before the clock was set back may hide another one behind it, and so
+    may one that is delivered a second time; hence several times.
     """
     deliver()
     queues = judge.model.queues.items()
@@ -49,9 +48,9 @@ def deliver_everything(judge: Judge, take: Take, deliver: Callable[[], bool]) ->
 
 
 def read_everything(judge: Judge, epoch_ms: int, take: Take) -> None:
-    """Pull every queue from end to end, look at messages, and search by time.
+    """Pull every queue from end to end, look up messages, and search by time.
 
-    Nothing happens meanwhile, so what was asked once is answered.
+    Nothing else happens meanwhile, so a read is not done twice.
     """
     take = _asked_once(take)
     for (topic, queue_id), messages in judge.model.queues.items():
@@ -85,7 +84,7 @@ def pull_everything_filtered(judge: Judge, take: Take) -> None:
 
 
 def _asked_once(take: Take) -> Take:
-    """Take each read once; asked again, it has the answer that it had."""
+    """Do each read once; a repeated one returns the first answer."""
     answers: dict[Op, Observation] = {}
 
     def take_once(op: Op) -> Observation:
@@ -97,7 +96,7 @@ def _asked_once(take: Take) -> Take:
 
 
 def query_everything(judge: Judge, epoch_ms: int, take: Take) -> None:
-    """Ask for every key that a message was given, and for when the newest was."""
+    """Query every key that a message has, and the newest one by its time."""
     newest = {
         (record.topic, key): record.store_timestamp - epoch_ms
         for record in judge.image().commit_log.records
@@ -122,9 +121,10 @@ def _pull_on(pull: PullMessage, messages: Sequence[Appended], take: Take) -> Non
 def _pull_a_few(
     topic: str, queue_id: int, messages: Sequence[Appended], take: Take
 ) -> None:
-    """Pull so few at once that the answer ends amid the queue.
+    """Pull with a limit so small that the answer ends within the queue.
 
-    One of them is asked for by the newest tag, behind all that has it not.
+    One of these pulls asks for the newest tag, which comes after all messages without
+    it.
     """
     take(PullMessage(topic, queue_id, messages[0].queue_offset, FEW))
     take(PullMessage(topic, queue_id, messages[len(messages) // 2].queue_offset, 1))
@@ -134,7 +134,7 @@ def _pull_a_few(
 
 
 def _expressions(messages: Sequence[Appended]) -> tuple[str, ...]:
-    """Of the tags of a queue's messages all but the first; none if it has none."""
+    """The last two tags of a queue's messages, as one expression; () if untagged."""
     tags = [*dict.fromkeys([appended.message.tags for appended in messages])]
     wanted = [tag for tag in tags if tag][-2:]
     return (" || ".join(wanted),) if wanted else ()
@@ -143,7 +143,7 @@ def _expressions(messages: Sequence[Appended]) -> tuple[str, ...]:
 def _search_by_time(
     judge: Judge, topic: str, queue_id: int, epoch_ms: int, take: Take
 ) -> None:
-    """Search for when a queue's first and last messages were stored, and beyond."""
+    """Search for the store times of a queue's first and last messages, and beyond."""
     records = judge.image().commit_log.indexed_records.get((topic, queue_id))
     if not records:
         return

@@ -19,7 +19,7 @@ from crashmq.harness.episodes.marks import (
     PASSED_MARK,
     UNKNOWN_MARK,
 )
-from crashmq.harness.episodes.watched import StartTold
+from crashmq.harness.episodes.watched import StartSummary
 from crashmq.models.describe import describe
 from crashmq.models.observations import (
     Observation,
@@ -79,7 +79,7 @@ def timeline(
     *,
     width: int = 100,
     replay: str = "",
-    starts: Sequence[StartTold] | None = None,
+    starts: Sequence[StartSummary] | None = None,
 ) -> str:
     """The episode as text: a head, a line a step, the breach, what to type next.
 
@@ -125,11 +125,11 @@ def _head(result: EpisodeResult, width: int) -> Iterator[str]:
 def _worth_telling(
     result: EpisodeResult, steps: int, *, whole: bool = False
 ) -> list[int]:
-    """The steps of the program, and what led up to a breach before or after it.
+    """The steps to show: the program's, and those that led to a breach outside it.
 
-    Before it is a first start (number -1); after it the store is healed and read back
-    (numbers from ``steps`` on), of which the last few steps are told, or all that did
-    something.
+    A breach may come in the first start (step -1). Or it comes at the end, when the
+    store is healed and read back (steps from ``steps`` on): then the last few are
+    shown, or with ``whole`` all that did something.
     """
     trace = result.trace
     if whole and (result.step >= steps or result.outcome is Outcome.PASSED):
@@ -185,7 +185,7 @@ def _has_fault(op: Event) -> bool:
 
 
 def _seen_of(step: TracedStep) -> str:
-    """What was seen of a step, and which pulls were answered that others had asked."""
+    """What was observed of a step, and which held pulls were answered during it."""
     woken = [f"; {describe(op)}: {_seen(seen)}" for op, seen in step.woken]
     return _seen(step.observation) + "".join(woken)
 
@@ -195,7 +195,7 @@ def _seen(observation: Observation) -> str:
 
 
 def _moved(before: Positions, after: Positions) -> str:
-    """Those positions that are not what they last were while the store was up."""
+    """The positions that differ from the last ones known while the store was up."""
     if after == _DOWN:
         return ""
     told, known = _told(after), _told(before)
@@ -207,7 +207,7 @@ def _moved(before: Positions, after: Positions) -> str:
 
 
 def _told(positions: Positions) -> dict[str, int]:
-    """Those that say more than that all which was appended is committed."""
+    """The positions without those that follow from others if all is committed."""
     named = {f.name: getattr(positions, f.name) for f in fields(Positions)}
     del named["confirm_offset"]  # it is the one of the others that the mode names
     del named["free_buffers"]

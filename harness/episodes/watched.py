@@ -1,8 +1,8 @@
-"""A watched run: the episode of a case with what no trace keeps.
+"""A watched run: an episode that keeps files, which a trace does not have.
 
-Of every start it keeps the files that it found and those it left, whatever op it
-belonged to, so that the timeline can say what was read, cut and built again; of one
-step the files before and after it; of the breach the files of that moment.
+It keeps the files that each start found and left, so that the timeline can say what the
+start read, cut and built; the files before and after one step; and the files at the
+breach.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from crashmq.harness.episodes.episode import Episode
-from crashmq.harness.episodes.file_changes import changes, told_short
+from crashmq.harness.episodes.file_changes import change_summary, changes
 from crashmq.harness.subjects.named import NamedSubject
 from crashmq.harness.subjects.python_store import PythonStore
 from crashmq.harness.subjects.subject import Subject
@@ -23,8 +23,8 @@ Files = Mapping[str, bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class StartTold:
-    """One start: in which step of the trace, and what it did, in words."""
+class StartSummary:
+    """One start: the index of its step in the trace, and what it did, in words."""
 
     index: int
     words: str
@@ -40,7 +40,7 @@ class Watched:
         last: the files of the moment the run ended, that of the breach.
     """
 
-    starts: list[StartTold] = field(default_factory=list)
+    starts: list[StartSummary] = field(default_factory=list)
     around: dict[int, tuple[Files, Files]] = field(default_factory=dict)
     last: Files = field(default_factory=dict)
 
@@ -89,7 +89,7 @@ def watch(
 
 
 def _watch_starts(store: Subject, kept: Watched, index: Callable[[], int]) -> None:
-    """Let each start of a store note the files it found and left."""
+    """Keep the files that each start of a store finds and leaves."""
     start = store.start
 
     def watched() -> Observation:
@@ -100,13 +100,13 @@ def _watch_starts(store: Subject, kept: Watched, index: Callable[[], int]) -> No
         finally:
             words = _told(seen, before, dict(store.files()))
             if words:
-                kept.starts.append(StartTold(index(), words))
+                kept.starts.append(StartSummary(index(), words))
 
     store.start = watched  # type: ignore[method-assign]  # of this one object
 
 
 def _told(seen: Observation | None, before: Files, after: Files) -> str:
-    did = told_short(changes(before, after))
+    did = change_summary(changes(before, after))
     match seen:
         case Started(last_exit_ok, read, damaged):
             end = "orderly" if last_exit_ok else "a crash"

@@ -1,8 +1,8 @@
-"""Where to look: the place in the store's code that a failure points at.
+"""Where to look: the place in the store's code to which a failure points.
 
-With a planted bug the run is laid beside one of the engine without it, and the place is
-where they part. Without one it is what was active in the step of the breach and hardly
-ever before: in a bug's step the store does something it seldom does.
+With a planted bug the run is compared with one of the engine without it, and the place
+is where they diverge. Without one it is the functions that ran in the step of the
+breach and in hardly any other: there the store did something that it seldom does.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def place_of(code: CodeType, line: int = 0) -> str:
 
 
 def _file_of(code: CodeType) -> str:
-    """The file as it lies in a checkout, also of a function with a planted bug."""
+    """The path of a function's file in a checkout, also if a bug is planted in it."""
     edited = _EDITED.fullmatch(code.co_filename)
     if edited:
         return f"{edited[1].replace('.', '/')}.py"
@@ -79,7 +79,7 @@ def _file_of(code: CodeType) -> str:
 
 @contextmanager
 def _noting(calls: dict[CodeType, int]) -> Iterator[None]:
-    """Note each function of the store that is called, with the number of its call."""
+    """Record each function of the store that is called, and when it was last."""
 
     def note(frame: FrameType, event: str, arg: object) -> None:  # noqa: ARG001
         if event == "call" and str(frame.f_globals.get("__name__")).startswith(_STORE):

@@ -1,1 +1,1 @@
-"""The explorer: tries every crash that one history could have had."""
+"""The explorer: tries every crash that one history can have."""

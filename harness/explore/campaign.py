@@ -1,6 +1,6 @@
-"""Campaign: many histories explored by many processes, within a budget of time.
+"""Campaign: many histories explored by many processes, within a time budget.
 
-A job is one history: a scenario's by its number, a small world's by its node, or a part
+A job is one history: a scenario's by its number, a small world's by its node; or a part
 of the crash points of one given program. Free processes take the next job; results add
 up in any order. A planted bug is planted in each process.
 """
@@ -36,7 +36,7 @@ PATIENT_S = 1.0  # after an interrupt, for what workers have found by then
 
 
 class Stop(Protocol):
-    """A number in memory that a parent shares with its workers; not 0: stop."""
+    """A number in memory shared with the workers; nonzero tells them to stop."""
 
     value: int
 
@@ -49,8 +49,9 @@ class Job:
     """One history, or a part of its crash points.
 
     Attributes:
-        shared: crash points in the first so many ops are left out.
-        part: which of ``parts`` parts: every ``parts``-th crash point.
+        shared: crash points in the first so many ops belong to another job.
+        part: which of ``parts`` parts: this crash point and every ``parts``-th after
+            it.
     """
 
     scenario: str
@@ -67,7 +68,7 @@ class Job:
 class Result:
     """The sum of jobs: the certificate, and the violations found, by signature.
 
-    ``on`` has the certificate of each disk profile's histories by themselves.
+    ``on`` has a certificate for each disk profile.
     """
 
     counts: Certificate = field(default_factory=Certificate)
@@ -76,7 +77,7 @@ class Result:
     first_found_s: float = -1.0
 
     def add(self, other: Result) -> None:
-        """Add another job's result; of two findings keep the shorter one."""
+        """Add another job's result; keep the shorter finding of each signature."""
         self.counts.add(other.counts)
         for profile, counts in other.on.items():
             self.on.setdefault(profile, Certificate()).add(counts)
@@ -89,10 +90,10 @@ class Result:
 def jobs_of_scenario(
     name: str, seed: int, ops: int, limits: Limits, profile: str = "", mutant: str = ""
 ) -> Iterator[Job]:
-    """An endless stream of jobs; history n is the seed's n-th program, cut to a length.
+    """An endless stream of jobs; history n is the seed's n-th program, cut short.
 
-    With ``limits.classes_max`` the programs are in a form whose states can all be
-    tried.
+    With ``limits.classes_max`` programs are changed by ``to_close``, so that all of
+    their crash states can be tried.
     """
     for number in count():
         program = program_for(SCENARIOS[name], seed, number)
@@ -119,8 +120,8 @@ def jobs_of_program(
         yield Job(scenario, program, 0, limits, mutant, part=part, parts=parts)
 
 
-def dealt_in_turn(hands: Sequence[Iterator[Job]]) -> Iterator[Job]:
-    """One job of each list in turn, until all are used up."""
+def round_robin(hands: Sequence[Iterator[Job]]) -> Iterator[Job]:
+    """One job of each iterator in turn, until all are used up."""
     left = list(hands)
     while left:
         for hand in [*left]:
@@ -149,10 +150,10 @@ def run_job(job: Job, deadline: float) -> Result:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Collect garbage only among new objects, as ``Explorer`` allows.
+    """Collect garbage only among new objects, as ``Explorer`` needs it.
 
-    What an exploration keeps grows all the time and has no cycles; looking through it
-    over and over took a tenth of the time.
+    An exploration keeps more and more objects, without cycles; collecting them again
+    and again took a tenth of the time.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -193,10 +194,10 @@ def _is_own(crash_point: CrashPoint, shared: int) -> bool:
 
 
 def run_jobs(jobs: Iterator[Job], workers: int, budget_s: float) -> Iterator[Result]:
-    """What each job came to, as they are done; none is begun after the budget.
+    """Yield each job's result as it ends; no job begins after the budget.
 
-    After an interrupt the jobs that run are stopped, what they came to is given too if
-    they tell it soon, and then it is raised.
+    At Ctrl-C the running jobs are stopped; the results that arrive soon are yielded,
+    and then KeyboardInterrupt is raised.
     """
     deadline = time.monotonic() + budget_s
     if workers == 1:
@@ -246,5 +247,5 @@ def _be_a_worker(stop: Stop) -> None:
 
 
 def _is_stopped() -> bool:
-    """Whether the parent wants no more, in a worker of its."""
+    """In a worker: whether the parent has asked it to stop."""
     return bool(_stop) and bool(_stop[-1].value)

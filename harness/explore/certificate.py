@@ -1,12 +1,12 @@
 """Certificate: how much of a space was tried, and what that is worth.
 
-For each crash point of a history the states that a crash there may leave are counted.
-If each was tried, or starts read it like one that was (``read_classes``), the crash
-point is *closed*; if only some were, it is *open*, and so
-is a recovery that was not crashed in turn. For states drawn at random, the number of
-classes that were met only once estimates how likely the next draw would show a new
-class (Good and Turing). A class is what happened, not where: the op that the crash met,
-the start's result, the branches it took.
+At each crash point of a history the states that a crash can leave are counted. The
+crash point is *closed* if each state was tried, or is one that starts read exactly like
+a tried one (``read_classes``). It is *open* if only some were; so is a recovery in
+which no second crash was tried. For states drawn at random, the share of classes that
+were met only once estimates how likely the next draw shows a new class (Good and
+Turing). A class is the kind of op and disk action that the crash met, the start's
+result, and the branches that it took.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ class Certificate:
     """Counts of explored states; certificates of several histories add up.
 
     Attributes:
-        histories: programs run once, from which states were taken.
-        closed_histories: those without anything open.
-        space: states that there are, as far as they were counted.
+        histories: programs that were run, and whose crash points were explored.
+        closed_histories: those in which nothing is open.
+        space: how many states there are, as far as they were counted.
         visited: states judged, or equal to a judged one.
-        distinct: of them those that differ in their files or in what must hold.
-        starts: stores started on a state, each judged.
-        healed: stores that went on from a recovered state that no other had reached.
-        closed: crash points of which each state was tried, or read like one that was.
-        open: crash points of which only some were.
-        open_recoveries: recoveries that were not crashed in turn.
+        distinct: visited states that differ in their files or in what must hold.
+        starts: stores started on a state, and judged.
+        healed: started stores that were taken to the healed end; equal ones count once.
+        closed: crash points of which each state was tried, or read like a tried one.
+        open: crash points of which only some states were.
+        open_recoveries: recoveries in which no second crash was tried.
         stopped_early: whether the budget ended first.
         violations: states in which a law was violated.
         unknown: states in which a law could not be judged.
         classes: how often each class was met.
         drawn: the same for states drawn at random only.
-        seconds: of a core's time.
+        seconds: processor time.
     """
 
     histories: int = 0
@@ -63,9 +63,9 @@ class Certificate:
 
     @property
     def unseen_estimate(self) -> float:
-        """The chance that the next state drawn shows a class not met before.
+        """The chance that the next random state shows a class not met before.
 
-        The share of draws whose class was met once; 0 where nothing was drawn.
+        It is the share of draws whose class was met once; 0 if nothing was drawn.
         """
         draws = self.drawn.total()
         singles = sum(1 for times in self.drawn.values() if times == 1)

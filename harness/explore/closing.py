@@ -1,10 +1,9 @@
-"""Closing: a history in a form in which every crash point can be closed.
+"""Closing: changes a history so that every crash point can be closed.
 
-Whether a record is whole follows from all of its sectors at once. A copy into a mapping
-is cut at each 64 bytes, so that a sector has nine versions: of a record over eight
-sectors there are 43 million combinations, each with a CRC of its own. The same
-history with short records, read in small windows, asks the same of the store and has
-hundreds.
+Whether a record is intact depends on all of its sectors together. A copy into a mapping
+can be cut at each 64 bytes, so a sector has nine versions; a record over eight sectors
+has 43 million combinations, each with its own CRC. The same history with short records,
+read in small windows, asks the same of the store and has hundreds.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ READ_WINDOW = 256
 
 
 def to_close(program: Program) -> Program:
-    """The program with bodies of at most 768 bytes, and reads of 256."""
+    """The program with bodies of at most 768 bytes, and with reads of 256 bytes."""
     setup = replace(program.setup, read_window=READ_WINDOW)
     ops = tuple(in_every_part(op, _short) for op in program.ops)
     return Program(setup, ops)

@@ -1,11 +1,11 @@
-"""Crash points: a history run once, kept at each of its disk actions.
+"""Crash points: a history is run once, and its state kept at each disk action.
 
 A crash point is a disk action of one op, before any of it is done, or the time between
-two ops. It holds everything that decides what a crash there leads to: the disk, the
+two ops. It has everything that decides what follows from a crash there: the disk, the
 clocks, what the op in progress had done, and what the judge knew before it. A crash
-there is an ordinary program, ``CrashPoint.program``; the verdict on it here must be
-that of running the program. A history ends before an op with the maximum of nested
-events, since no program can add another one.
+there is also an ordinary program, ``CrashPoint.program``, and running that program must
+give the same verdict. A history ends before an op with the maximum of nested events,
+since a program could not add the crash to it.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class CrashPoint:
         op: the one in progress; ``BETWEEN`` if there is none.
         at_action: its disk action, from 1.
         disk: as it was, with all pending changes.
-        clock: the wall clock and that of the time-outs.
+        clock: the wall clock, and the clock of the time-outs.
         life: how often the store was started before.
-        entries: the events of the op, up to there.
+        entries: the events of the op up to there.
         judge: as of before the op.
-        clients: whose consumers run. A crash takes them too, since what one makes of
-            a broker that dies during its request is not a state that can be copied.
-        client_disks: of the machines that consumers ran on.
-        subject: the store of the history, to take its setup from.
+        clients: whose consumers run. The crash ends them too: what a consumer does when
+            its broker dies during a request is a state that cannot be copied.
+        client_disks: disks of the machines on which consumers ran.
+        subject: the store of the history, for its setup.
     """
 
     before: tuple[Op, ...]
@@ -67,16 +67,16 @@ class CrashPoint:
     subject: SnapshotSubject
 
     def ops(self, crash: Crash) -> tuple[Op, ...]:
-        """The ops up to a crash here, with the crash and what it takes."""
+        """The ops up to a crash here, with the crash and the consumers it ends."""
         killed = [EndConsumer(client, "kill") for client in self.clients]
         return (*self.before, During(self.op, self.at_action, crash), *killed)
 
     def down_on(self, disk: SimDisk) -> SnapshotSubject:
-        """The store after a crash here that left ``disk``."""
+        """A store that is down since a crash at this point, which left ``disk``."""
         return self.subject.down_on(disk, self.clock, self.client_disks)
 
     def program(self, crash: Crash) -> Program:
-        """The program that crashes here; its end starts the store again."""
+        """The program that crashes here; its end starts the store again and judges."""
         return Program(self.subject.setup, self.ops(crash))
 
     @property
@@ -90,7 +90,7 @@ class History:
     """A program's run, and its crash points.
 
     Attributes:
-        breach: the law that the run itself violated, if one.
+        breach: the law that the run itself violated; None if none.
     """
 
     scenario: str
@@ -120,7 +120,7 @@ class Watcher:
         self._subject.disk.on_every_action(self._note)
 
     def end(self) -> None:
-        """The op has ended, or the store has."""
+        """End the watched op: it is over, or the store is."""
         self._subject.disk.on_every_action(None)
 
     def close(self) -> None:

@@ -1,11 +1,11 @@
-"""Every state that a power loss at one crash point may leave.
+"""Every state that a power loss at one crash point can leave.
 
-Names and sizes are chosen first, then each sector's version. If all choices together
-are few, each is made. Else those that are known to find most: all lost, all kept, each
-unit lost alone, the states of a disk that writes in order, each unit kept alone, each
-prefix of the units, each pair lost; then some at random, each with its own share of
-survivors. A state is identified by its key, and its ``Survivors`` are made only if it
-is new.
+A state is a choice of names and sizes, and then of each sector's version. If there are
+few states, all are made. If not, those are made that are known to find most bugs: all
+lost, all kept, each unit lost alone, the states of a disk that writes in order, each
+unit kept alone, each prefix of the units, each pair lost; then random ones, each with
+its own share of survivors. A state is identified by its key; its ``Survivors`` are
+built only if the key is new.
 
 Source: section 7 of the disk fault model.
 """
@@ -65,7 +65,7 @@ class CrashStates:
     def space(self, most: int) -> int:
         """How many states there are; an upper bound where they cannot be counted.
 
-        Up to ``most`` of them will be made, so what is found on the way is kept; the
+        What is computed on the way is kept only for up to ``most`` states, since the
         files of more choices of names would not fit in memory.
         """
         if prod([unit.versions for unit in self._pending.names]) > most:
@@ -73,14 +73,14 @@ class CrashStates:
         return sum(self._side(names).count for names in self._all_names())
 
     def all(self) -> Iterator[State]:
-        """Each vector once: all lost first, all kept last."""
+        """Yield each state once: all lost first, all kept last."""
         for names in self._all_names():
             side = self._side(names)
             for sectors in product(*(range(unit.versions) for unit in side.units)):
                 yield State(Vector(names, sectors), side.state_key(sectors), False)
 
     def some(self, seed: int, promising: int, draws: int) -> Iterator[State]:
-        """The ``promising`` vectors that find most, then ``draws`` at random."""
+        """Yield the ``promising`` states that find most, then ``draws`` random ones."""
         seen: set[Vector] = set()
         for vector in self._promising():
             if len(seen) == promising:
@@ -100,12 +100,13 @@ class CrashStates:
         most: int,
         stops: Callable[[], bool],
     ) -> int | None:
-        """Decide at least one state of each class that starts read alike.
+        """Decide at least one state of each class of states that starts read alike.
 
         Args:
-            decide: decides a state and says what the start on it reads; None: unknown.
-            most: with more classes, or choices of names, it gives up.
-            stops: asked before each; it gives up then, too.
+            decide: decides a state and returns what the start on it reads; None:
+                unknown.
+            most: gives up if there are more classes, or choices of names.
+            stops: asked before each state; True: give up.
 
         Returns:
             how many states all classes have; None if it gave up.
@@ -224,10 +225,10 @@ class CrashStates:
 
 @dataclass(slots=True)
 class _Varying:
-    """A file with units: its position among the files, and theirs among all units.
+    """A file with units: its index among the files, and its units' among all units.
 
-    ``made`` are the numbers of the contents that were made, ``newest`` and ``content``
-    the last one of them: all of their bytes would not fit in memory.
+    ``made`` numbers the contents that were made. Only the last one is kept, in
+    ``newest`` and ``content``: all of them would not fit in memory.
     """
 
     file: LeftFile
@@ -312,7 +313,7 @@ class _Side:
         return files
 
     def contents(self, sectors: tuple[int, ...]) -> dict[int, bytes]:
-        """The bytes of the files that have units, by their positions among all."""
+        """The bytes of the files that have units, by their index among all files."""
         return {one.number: self._content(one, sectors) for one in self._varying}
 
     def _made(self, one: _Varying, sectors: tuple[int, ...]) -> int:

@@ -1,11 +1,11 @@
-"""Explorer: tries all the crashes that one history could have had.
+"""Explorer: tries all the crashes that one history can have.
 
-A history is run once. Each of its crash points can be a process kill, with a store into
-a mapping done in part, or a power loss that any subset of the pending changes may
-survive. Each state that such a crash leaves is *decided*: if its files and what must
-hold are equal to an earlier state's, it has the same outcome; else a store is started
-on it, judged, and taken to the healed end. Then the recoveries are histories
-themselves, with crash points of their own.
+A history is run once. At each crash point it tries a process kill, also with a store
+into a mapping done in part, and power losses that any subset of the pending changes
+survives. Each state that such a crash leaves is *decided*: if its files, and what must
+hold of them, are equal to an earlier state's, it has the same outcome. Otherwise a
+store is started on it, judged, and taken to the healed end. The recoveries are then
+histories themselves, with crash points of their own.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ class Explorer:
     ) -> int | None:
         """Decide a state of each class that starts read alike; how many states.
 
-        None if there are too many classes, or a start says not what it reads.
+        None if there are too many classes, or if a start does not report what it reads.
         """
 
         def decide(state: State) -> Reads | None:
@@ -276,7 +276,7 @@ class Explorer:
             )
 
     def _explore_recoveries(self) -> None:
-        """Crash the recoveries: at depth 2 from the first states, then from others."""
+        """Crash the recoveries, depth by depth, as far as the limits allow."""
         for depth in range(1, self._limits.depth):
             queue = [state for state in self._queue if state.depth == depth]
             chosen = self._chosen(queue, depth)

@@ -1,7 +1,7 @@
-"""Failures: makes each call of an op fail, one after the other.
+"""Failures: makes each disk call of an op fail, one after the other.
 
-A failure between two particular calls is hardly ever drawn at random, but an op makes
-few calls of a kind, so each of them can fail: once, or with all that follow.
+A failure between two particular calls is hardly ever drawn at random. But an op makes
+few calls of a kind, so each of them can fail: alone, or with all that follow.
 
 Source: the I/O error tests of "How SQLite Is Tested", section 3.2.
 """
@@ -73,8 +73,8 @@ def explore_failures(
     """Fail each call of each op of a program, in every way of ``CALLS``.
 
     Args:
-        program: where an op meets a failure, its other events are left out.
-        scenario: its name.
+        program: an op loses its own event when a failure is added to it.
+        scenario: the program's.
         is_over: whether time is over.
     """
     seen = Failures()
@@ -110,7 +110,7 @@ def _sweeps(program: Program) -> Iterator[tuple[Program, int]]:
 
 
 def _asks_the_medium(op: Event) -> bool:
-    """Whether memory or power goes during ``op``, and the medium alone is left."""
+    """Whether ``op`` loses memory or power, so that only the medium remains."""
     if isinstance(op, Crash):
         return op.kind == "power_loss"
     if isinstance(op, DiskFault):
@@ -123,14 +123,14 @@ def each_failure(
 ) -> Iterator[tuple[Program, EpisodeResult]]:
     """Fail the first call that the op's fault applies to, then the second, and so on.
 
-    Yields for each run its program and its result, with the end judged as well; in the
-    last run the op did not make that many calls.
+    Yields for each run its program and its result, including the end; in the last run
+    the op made fewer calls than that.
 
     Args:
-        program: the op of that number meets a fault of the disk.
-        scenario: its name.
+        program: its op of that number meets a disk fault.
+        scenario: the program's.
         number: the op's.
-        points_max: runs at most.
+        points_max: the most runs.
     """
     failing = program.ops[number]
     assert isinstance(failing, During), "the op meets no event"

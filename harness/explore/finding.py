@@ -1,9 +1,8 @@
-"""Finding: a state that violates a law, made as small as possible and described.
+"""Finding: makes a program as small as possible that shows what the explorer found.
 
-First the state must match its program: ``run_program`` violates the same law. Then the
-program is shrunk, and its power losses take as few pieces as possible: each piece in
-turn is kept, and stays kept if the law is still violated. Last, the mildest disk that
-shows it is searched.
+First ``run_program`` must violate the same law as the state did. Then the program is
+shrunk. Then its power losses lose as few pieces as possible: piece by piece is kept as
+long as the law is still violated. Last, the mildest disk that shows it is searched.
 """
 
 from __future__ import annotations
@@ -34,18 +33,18 @@ from crashmq.models.program import Program, Setup
 LOSSES_TRIED_MAX = 400
 
 
-class NotWhatItSays(AssertionError):
-    """An explored state and its program disagree: a defect of the explorer."""
+class ProgramDisagrees(AssertionError):
+    """A state violated a law and its program does not: a defect of the explorer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Small:
-    """A finding at its smallest.
+    """A finding with its smallest program.
 
     Attributes:
         words: which pieces have to be lost, in a sentence; "" if none.
         profile: the mildest disk that shows it.
-        cause: equal for findings of one bug, as far as can be told.
+        cause: equal for findings that seem to be one bug.
     """
 
     found: Found
@@ -60,11 +59,11 @@ def made_small(found: Found, scenario: str, budget_runs: int = 250) -> Small:
     """The smallest program that violates the law; the caller plants the bug.
 
     Raises:
-        NotWhatItSays: the program does not break the law that the state did.
+        ProgramDisagrees: the program does not break the law that the state did.
     """
     result = run_program(found.program, scenario)
     if result.law != found.law:
-        raise NotWhatItSays(
+        raise ProgramDisagrees(
             f"the explorer saw {found.law} broken where the program breaks "
             f"{result.law or 'no law'}: {found.program}"
         )
@@ -109,7 +108,7 @@ def fewest_lost(program: Program, scenario: str, law: str) -> Program:
 
 
 def words_for(program: Program, scenario: str) -> str:
-    """The pieces that the power losses of a program take, in words."""
+    """A sentence that says which pieces the power losses of a program lose."""
     told = []
     for at, loss in _losses(program, scenario).items():
         pieces: Counter[str] = Counter(_piece(unit) for unit in loss.lost)
@@ -148,7 +147,7 @@ def _count(number: int, name: str) -> str:
 
 @dataclass(slots=True)
 class _Loss:
-    """What one power loss could take (each unit's newest version) and what it took."""
+    """What one power loss could lose (each unit's newest version), and what it lost."""
 
     newest: dict[Unit, int]
     lost: dict[Unit, int]
@@ -188,7 +187,7 @@ def _loss(store: PythonStore, crash: Crash) -> _Loss:
 
 
 def _losses(program: Program, scenario: str) -> dict[int, _Loss]:
-    """What each power loss took, by the step whose op brought it."""
+    """What each power loss lost, by the number of the op in which it came."""
     store = _LossStore(program.setup)
     episode = Episode(scenario, program.setup, subject=store, keep_trace=False)
     losses: dict[int, _Loss] = {}
@@ -208,7 +207,7 @@ def _losses(program: Program, scenario: str) -> dict[int, _Loss]:
 
 
 def _is_told(op: Op) -> bool:
-    """Whether the crash of the op lists its survivors piece by piece."""
+    """Whether the survivors of the op's crash are all, none, or a list of units."""
     return (
         isinstance(op, During)
         and isinstance(op.event, Crash)

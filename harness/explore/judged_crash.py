@@ -1,7 +1,7 @@
-"""A judged crash: a crash at a crash point, judged before its crash states are known.
+"""A judged crash: what the judge knows after a crash, before its states are tried.
 
-The judge of the history is asked about the unfinished op, once for a process kill and
-once for a power loss. What it knows then is the same for every state that the crash may
+The judge of the history is asked about the interrupted op, once for a process kill and
+once for a power loss. What it knows then is the same for every state that the crash can
 leave.
 """
 
@@ -23,13 +23,16 @@ _WRITES_CHECKPOINT = ("write", "checkpoint")
 
 
 class JudgedCrash(NamedTuple):
-    """A judged crash.
+    """A crash whose state was judged.
 
     Attributes:
-        judge: what is known after it.
-        ops: what was done until then, the crash with it, whatever that leaves.
-        number: equal for judged crashes with the same verdict on the same files.
-        breach: the law that the unfinished op violated already, if one.
+        kind: process kill, or power loss.
+        judge: the judge's knowledge after the crash.
+        ops: what was done up to and including the crash, without the survivors.
+        number: two crashes have the same number if they have the same verdict on the
+            same files.
+        breach: the law that the interrupted op had violated before the crash; else
+            None.
     """
 
     kind: CrashKind
@@ -40,11 +43,10 @@ class JudgedCrash(NamedTuple):
 
 
 class JudgedCrashes:
-    """The judged crashes of one crash point after the other.
+    """Judges the crashes of one crash point after the other, and reuses the last.
 
-    Most actions of an op come between two of its calls, so that it has done the same
-    before both. Then the judged crashes are equal, since no law asks for the action's
-    number.
+    Most disk actions of an op come between the same two calls. Then the judged crashes
+    are equal, since no law depends on the action's number.
     """
 
     def __init__(self, state_keys: StateKeys) -> None:
@@ -52,10 +54,10 @@ class JudgedCrashes:
         self._newest: dict[tuple[CrashKind, bool], tuple[CrashPoint, JudgedCrash]] = {}
 
     def at(self, crash_point: CrashPoint, kind: CrashKind, cut: int = 0) -> JudgedCrash:
-        """Judge a crash at a crash point, whatever it leaves.
+        """Judge a crash at a crash point, whatever state it leaves.
 
-        After ``cut`` bytes of a store into a mapping; that matters only for the
-        checkpoint, which may then be torn.
+        ``cut``: a store into a mapping was done up to that byte. That matters only for
+        the checkpoint, which may then be torn.
         """
         is_torn = cut > 0 and crash_point.disk.last == _WRITES_CHECKPOINT
         known = self._newest.get((kind, is_torn))
@@ -103,7 +105,7 @@ def judged_crash(
 
 
 def _kept(crash_point: CrashPoint) -> tuple[object, ...]:
-    """What the machines of clients have on their disks."""
+    """What is on the disks of the clients' machines."""
     disks = sorted(crash_point.client_disks.items())
     return tuple(
         [

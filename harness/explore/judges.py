@@ -1,7 +1,8 @@
-"""Numbers judges: equal numbers for judges that will give the same verdicts.
+"""Gives judges numbers: judges with equal numbers will give the same verdicts.
 
-A judge's token takes a walk through all it knows. Nearly always it knows the same as
-another judge at the same place and shares most of it; that check is much cheaper.
+To compare judges, all that they know would have to be walked through. Nearly always a
+judge knows the same as the last one at the same place, and shares most of it in memory;
+checking that is much cheaper.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ class Judges:
         """A number for what a judge knows, equal for judges that know the same.
 
         Args:
-            judge: the judge; its present knowledge decides.
-            place: where judges with the same knowledge are likely to have been.
+            judge: only its present knowledge counts.
+            place: a key; judges with the same key are likely to know the same.
         """
         state = judge.state()
         known = self._newest.get(place)

@@ -1,8 +1,8 @@
-"""Kills: ends the store's process in each op of a history, one op after the other.
+"""Kills: kills the store's process in each op of a history, one op after the other.
 
-This is the exploration of a store that is not ours: it asks for no more than the core
-of a subject. In a store whose disk actions are told, the kill comes at each of them;
-in any other one right after each op, which is where such a store can be killed.
+It explores a store that is not ours, and needs only the core of a subject. If the store
+reports its disk actions, it is killed at each of them; any other store only right after
+each op.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Kills:
     """The result of killing the store in each op of one program.
 
     Attributes:
-        visited: runs, the one without a kill included.
-        open: ops in which nobody was killed, since time was over.
+        visited: runs, including the one without a kill.
+        open: ops in which the store was not killed, since time was over.
         found: by law, the first run that violated it.
     """
 
@@ -49,9 +49,9 @@ def explore_kills(
     """Kill the store in each op of a program, start it again, and continue.
 
     Args:
-        program: what is done; an op with an event is killed at its end.
-        scenario: its name.
-        is_over: whether the time is used up.
+        program: the history; an op with an event is killed at its end.
+        scenario: the program's.
+        is_over: whether time is over.
         run: runs and judges a program on the store.
     """
     seen = Kills()

@@ -1,4 +1,4 @@
-"""Limits: how far one history is explored, as data."""
+"""Limits: how far one history is explored."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ class Limits:
 
     Attributes:
         depth: crashes in a row, each in the recovery from the one before.
-        exact_max: a crash point with at most so many states has each of them tried; of
+        exact_max: a crash point with at most so many states has all of them tried; of
             one with more, the ``promising`` that find most, and ``draws`` at random.
         exact_max_nested: the same at crash points of a recovery.
         promising: see ``exact_max``.
         draws: see ``exact_max``.
-        nested_max: from how many states of a history the recovery is crashed too; the
-            first of each class come first. 0: from all.
-        nested_draws: from how many states at depth 2 the recovery is crashed again.
-        states_max: after so many states at one depth of a history, no other crash
+        nested_max: in the recoveries of how many states of a history a second crash is
+            tried, the first state of each class first. 0: of all.
+        nested_draws: in the recoveries of how many of these states a third is tried.
+        states_max: after so many states at one depth of a history, no further crash
             point is tried; 0: no limit.
-        classes_max: of a crash point with more states than are tried one by one, every
-            class that starts read alike has a state tried, if there are at most so many
-            (``read_classes``); 0: none is.
-        cuts: whether a store into a mapping is also stopped halfway, on a grid.
+        classes_max: if a crash point has more states than ``exact_max``, but its states
+            fall into at most so many classes that starts read alike
+            (``read_classes``), one of each class is tried; 0: off.
+        cuts: whether crashes are also tried halfway through a store into a mapping.
     """
 
     depth: int = 2
@@ -50,10 +50,10 @@ GRID = 64
 
 
 def cuts_of(size: int) -> tuple[int, ...]:
-    """The byte counts after which a store of ``size`` bytes is stopped.
+    """The byte counts at which a store of ``size`` bytes is cut.
 
-    Within its first fields, after each 64 bytes, which a copy moves at once, and before
-    its last byte.
+    Within the first fields, after each 64 bytes, which a copy moves at once, and before
+    the last byte.
     """
     cuts = {*HEADS, *range(GRID, size, GRID), size - 1}
     return tuple(sorted(cut for cut in cuts if 0 < cut < size))

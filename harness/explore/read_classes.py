@@ -1,11 +1,11 @@
 """ReadClasses: classes of crash states that no start can tell apart.
 
-A start is run on one state. It reads, for example, the log file by file up to the first
-torn record, and cuts off the rest. Each of its reads depends on few units of pending
-data, and only on the answers to these reads. So the versions of the units that a read
-touches are divided by the answers they give: those with the answer that the start got
-stay together, and another start is run for each other answer. What no start reads is
-never divided, so one class may have a billion states.
+A start is run on one state. It reads, for example, the log up to the first torn record,
+and cuts off the rest. Each read touches few units of pending data, and which read comes
+next depends only on the answers so far. So for each read the versions of the units that
+it touches are divided by the answer that they give: the class keeps those with the
+answer that the start got, and for each other answer another start is run. Units that no
+start reads are never divided, so one class may have a billion states.
 
 Units are independent until a read divides them; from then on the versions of those it
 has touched are combined, row by row.
@@ -38,7 +38,7 @@ class _Rows(NamedTuple):
 
 
 class _Unit(NamedTuple):
-    """A unit, by the file it is of and its first byte there."""
+    """A unit: its file's index, its first byte there, and its versions."""
 
     file: int
     start: int
@@ -46,26 +46,26 @@ class _Unit(NamedTuple):
 
 
 class _Seen:
-    """The bytes that a read sees of a file, changed sector by sector."""
+    """The bytes that a read returns from a file, updated sector by sector."""
 
     def __init__(self, content: bytes, read: Read) -> None:
         self.data = bytearray(content[read.start : read.end])
         self._start = read.start
 
     def put(self, start: int, sector: bytes) -> None:
-        """Put what lies within the read of a sector that begins at ``start``."""
+        """Put the part of the sector at ``start`` that lies within the read."""
         at = start - self._start
         kept = sector[max(0, -at) : len(self.data) - at]
         self.data[max(0, at) : max(0, at) + len(kept)] = kept
 
 
 class ReadClass(NamedTuple):
-    """States on which starts read the same.
+    """States that starts read alike.
 
     Attributes:
-        size: how many.
-        others: of the states but for the first: that of the oldest versions which its
-            rows have, and that of the newest.
+        size: how many they are.
+        others: the states of the class with the oldest and with the newest versions,
+            but for the one on which the start was run.
     """
 
     size: int
@@ -87,9 +87,12 @@ class ReadClasses:
     def all(
         self, reads_of: Callable[[Versions], Sequence[Read] | None]
     ) -> Iterator[ReadClass | None]:
-        """Each class once; None if one read has too many answers, or is not known.
+        """Yield each class once; None, and then nothing, if a class cannot be computed.
 
-        ``reads_of`` runs the start on a state and says what it has read.
+        That is so if one read has too many answers, or if ``reads_of`` returns None.
+
+        Args:
+            reads_of: runs the start on a state and returns what it has read, in order.
         """
         groups = [
             _Rows((number,), tuple((n,) for n in range(len(unit.versions))))
@@ -120,9 +123,10 @@ class ReadClasses:
     def _divided(
         self, groups: list[_Rows], read: Read
     ) -> tuple[list[_Rows], list[list[_Rows]]] | None:
-        """The groups that a read leaves as they are, and the others by its answers.
+        """Divide the groups that a read touches by the answers that they give.
 
-        The answer on the newest versions comes first. None: there are too many rows.
+        Returns the groups that stay as they are, and those of each answer; the answer
+        of the newest versions comes first. None if there are too many rows.
         """
         met = [group for group in groups if self._meets(group, read)]
         open_, fixed = _split(met)
@@ -184,6 +188,6 @@ class ReadClasses:
 
 
 def _split(groups: Sequence[_Rows]) -> tuple[list[_Rows], list[_Rows]]:
-    """The groups with a choice left, and those without."""
+    """The groups with more than one row, and those with one."""
     open_ = [group for group in groups if len(group.rows) > 1]
     return open_, [group for group in groups if len(group.rows) == 1]

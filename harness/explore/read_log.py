@@ -1,10 +1,11 @@
-"""ReadLog: finds a start that read the same bytes, so that none is run twice.
+"""ReadLog: finds an earlier start that read the same bytes, so that none is run twice.
 
-A start is a function of what it reads. It begins with the same read on all disks of one
-frame (paths, sizes, times), and its next read follows from the answers so far. So the
-starts that were run form a tree of reads with an answer on each branch; a disk whose
-files give the answers down to a leaf would do and leave the same. Bytes that a start
-left unchanged come last (``harness/disk/read_tracking.py``).
+What a start does depends only on what it reads. Its first read is the same on all disks
+with the same *frame* (paths, sizes, times), and each next read follows from the answers
+so far. So the starts that were run form a tree of reads, with an answer on each branch.
+If a disk's files give the answers down to a leaf, a start on it would do and leave the
+same as the start of that leaf. Bytes that a start left unchanged are the last reads
+(``harness/disk/read_tracking.py``).
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ class _Leaf(Generic[T]):
 
 
 class ReadLog(Generic[T]):
-    """The known starts, by what they read."""
+    """The starts that were run, by what they read."""
 
     def __init__(self) -> None:
         self._roots: dict[Hashable, _Question[T] | _Leaf[T]] = {}
 
     def find(self, root: Hashable, files: Mapping[str, bytes]) -> T | None:
-        """The result of a start that would read the same; None if none was run.
+        """The result of an earlier start that a start on these files would repeat.
 
-        ``root`` is what a start knows without a read.
+        None if there was none. ``root`` is what a start knows before it reads.
         """
         node = self._roots.get(root)
         while isinstance(node, _Question):
@@ -49,7 +50,7 @@ class ReadLog(Generic[T]):
         return node.value if node is not None else None
 
     def path(self, root: Hashable, files: Mapping[str, bytes]) -> Reads | None:
-        """What a known start reads of these files, in order; None if none was run."""
+        """What a start on these files reads, in order; None if unknown."""
         node, reads = self._roots.get(root), list[Read]()
         while isinstance(node, _Question):
             reads.append(node.read)
@@ -59,7 +60,7 @@ class ReadLog(Generic[T]):
     def add(
         self, root: Hashable, reads: Reads, files: Mapping[str, bytes], of: T
     ) -> None:
-        """Store the result of a start that read these, in this order."""
+        """Store the result ``of`` a start that read these files in this order."""
         leaf = _Leaf(of)
         if not reads:
             self._roots[root] = leaf

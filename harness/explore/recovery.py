@@ -1,11 +1,12 @@
-"""Recovery: a store started on a crash state, judged, and taken to the healed end.
+"""Recovery: a store is started on a crash state, judged, and taken to the healed end.
 
-A start depends only on the files and the clock, and of the files only on what it reads.
-So its result is stored by these and judged by each judge that meets it. Equal judges
-give equal verdicts on starts that did and left the same, except for laws about the
-files that were found; only those are asked again. What comes after a start depends on
-the files it left and on what the judge knows then; each such pair is continued once: a
-put, services until idle, everything read back, a shutdown.
+A start depends only on the clock and the files, and on the files only as far as it
+reads them. So its result is kept by these, and each judge that meets the same start
+judges the kept result. Judges that know the same give the same verdict on starts that
+did and left the same, except for the laws about the files that were found; only those
+are asked again. What follows a start depends on the files that it left and on what the
+judge knows. So for each such pair it is run once: a put, services until idle,
+everything read back, a shutdown.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _UNJUDGED = Outcome("Skipped", None)
 
 
 class Remnant(NamedTuple):
-    """What a crash has left: a key of it; its files and disk, made on first use."""
+    """What a crash has left: its key; its files and disk are made on first use."""
 
     state_key: StateKey
     files: Callable[[], Mapping[str, bytes]]
@@ -60,13 +61,13 @@ class Remnant(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """What a start did and left, for a judge to be asked about it again.
+    """What a start did and left, kept so that other judges can judge it.
 
     Attributes:
         numbers: the next queue_offset of each queue.
         number: equal for starts that did and left the same, whatever they found.
-        is_shared: a power loss could change none of its files, or no law asks. Else
-            neither it nor what follows can be shared by files alone.
+        is_shared: whether equal files mean equal consequences: a power loss could
+            change none of the files, or no law asks about that.
     """
 
     step: Step
@@ -95,7 +96,7 @@ class _Left:
 
 @dataclass
 class Recoveries:
-    """Every start so far, and every way a started store went on."""
+    """Every start so far, and the verdict on what followed each."""
 
     scenario: str
     state_keys: StateKeys
@@ -133,9 +134,9 @@ class Recoveries:
     def reads_of(
         self, crash_point: CrashPoint, judged: JudgedCrash, remnant: Remnant
     ) -> Reads | None:
-        """What the start on a state reads; None unless a start that reads so was run.
+        """What the start on a state reads; None if no start that reads so was run.
 
-        Empty if none is run on any state of this crash.
+        Empty if no start is run on any state of this crash.
         """
         if judged.breach is not None or judged.judge.is_unsure:
             return ()
@@ -147,7 +148,7 @@ class Recoveries:
     def crash_points(
         self, crash_point: CrashPoint, judged: JudgedCrash, crash: Crash
     ) -> list[CrashPoint]:
-        """The crash points within the recovery from a crash."""
+        """The crash points during the recovery from a crash."""
         disk = SimDisk.fork(crash_point.disk, crash.cut)
         disk.crash(crash)
         episode = self._episode(crash_point, judged, disk, crash)
@@ -171,7 +172,7 @@ class Recoveries:
         judged: JudgedCrash,
         crash_point: CrashPoint,
     ) -> Outcome | None:
-        """Ask this judge about a known start; None if it was not continued."""
+        """Let this judge judge a known start; None if what follows was never run."""
         end = self._end(left, files, judged)
         if end in self._ends:
             return Outcome(left.path, self._ends[end])
@@ -192,9 +193,10 @@ class Recoveries:
     def _end(
         self, left: _Left, files: Mapping[str, bytes], judged: JudgedCrash
     ) -> tuple[int, ...] | None:
-        """The key of a start's verdict, once the files that it found are judged.
+        """A key for the verdict on a start, after the files it found were judged.
 
-        None if that is more, or if a law is broken: the whole judge says which first.
+        None if judging needs more than that, or if a law is violated: then the whole
+        judge must say which law comes first.
         """
         if not left.is_shared:
             return None
@@ -239,7 +241,7 @@ class Recoveries:
         life: int,
         left: _Left,
     ) -> Outcome:
-        """Judge a start that was run, and let the store go on."""
+        """Judge a start that was run, and continue the store to the healed end."""
         episode = Episode(
             self.scenario,
             subject.setup,
@@ -333,9 +335,9 @@ def _root(
     judged: JudgedCrash,
     files: Mapping[str, bytes],
 ) -> Hashable:
-    """What a start knows without a read, and whether the disk holds what readers see.
+    """What a start knows before it reads, and what the disk holds of memory.
 
-    No frame has the sizes of what nobody reads.
+    Includes the sizes of the files that are never read, which no frame has.
     """
     unread = [len(files[path]) if path in files else -1 for path in NEVER_READ]
     return (state_key[0], crash_point.clock, judged.kind, *unread)

@@ -1,7 +1,7 @@
-"""A sample: tries a few crashes of a history that was run for another reason.
+"""A sample: tries a few crashes of a history that was run for another purpose.
 
 A soak or a machine that has run a history can try some of its crash states at little
-cost. A finding is a program that violates a law by itself.
+cost. A finding is a complete program that violates a law.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _STATES_A_CRASH_POINT = 16
 
 
 def sample(program: Program, scenario: str, states: int, seed: int = 0) -> Found | None:
-    """The first of about ``states`` states that violates a law, spread out.
+    """Try about ``states`` crash states, spread out; return the first violation.
 
     Args:
         program: one that violated no law by itself.
-        scenario: it is judged under.
-        states: to decide at most, but for those of one crash point.
+        scenario: under which it is judged.
+        states: how many to decide; all of one crash point may be more.
         seed: which of a crash point's states are drawn.
     """
     limits = Limits(

@@ -1,8 +1,9 @@
-"""Schedules: runs the ops of one ``Together`` by every schedule of few preemptions.
+"""Schedules: runs the ops of one ``Together`` with every schedule of few preemptions.
 
 A run is described by the switch points at which another activity ran than by default.
-Runs that are equal up to a point are equal there; so each run shows which points can be
-preempted next, and a tree of runs has every schedule of the bound once.
+Runs with equal descriptions up to a point are equal up to there; so each run shows
+which points can be preempted next, and a tree of runs has every schedule of at most
+``bound`` preemptions once.
 
 Source: Musuvathi and Qadeer, Iterative Context Bounding, PLDI 2007.
 """
@@ -24,7 +25,7 @@ class Schedules:
     """The result of running the schedules of one program.
 
     Attributes:
-        bound: preemptions at most.
+        bound: the most preemptions.
         visited: schedules run.
         open: known schedules that were not run, since time was over; those that would
             have followed from them are not counted.
@@ -42,7 +43,7 @@ class Schedules:
 
     @property
     def is_closed(self) -> bool:
-        """Whether every schedule of the bound was run."""
+        """Whether every schedule with at most ``bound`` preemptions was run."""
         return not self.open
 
 
@@ -66,13 +67,13 @@ def explore_schedules(
     grain: Grain = "calls",
     is_over: Callable[[], bool] = lambda: False,
 ) -> Schedules:
-    """Run the last ``Together`` of a program by every schedule.
+    """Run the last ``Together`` of a program with every schedule.
 
     Args:
-        program: has such ops; their own schedule is replaced.
-        scenario: its name.
-        bound: preemptions at most.
-        grain: where they may be.
+        program: one with such ops; their own schedule is replaced.
+        scenario: the program's.
+        bound: the most preemptions.
+        grain: at which places a preemption may be.
         is_over: whether time is over.
     """
     at = together_in(program)
@@ -103,11 +104,10 @@ def explore_schedules(
 def each_stop(
     program: Program, scenario: str, points_max: int
 ) -> Iterator[tuple[Program, EpisodeResult]]:
-    """Stop the first of such ops once, at each of its switch points in turn.
+    """Stop the first op of the last ``Together`` at each of its switch points in turn.
 
-    While it stands still the others run to their ends, in their order. Yields for each
-    run its program and the observations of its ops; in the last run the first op did
-    not reach that point.
+    While it is stopped the others run to their ends, in their order. Yields for each
+    run its program and result; in the last run the first op did not reach that point.
     """
     at = together_in(program)
     assert at >= 0, "no ops of the program begin together"
@@ -149,7 +149,7 @@ def _with_schedule(program: Program, at: int, schedule: Schedule) -> Program:
 
 
 def _run_of(result: EpisodeResult, at: int) -> tuple[int, Observation | None]:
-    """How many switch points the ops had, and their observations without the turns."""
+    """How many switch points the ops had, and what was observed of them."""
     step = next((s for s in result.trace if s.number == at), None)
     observed = step.observation if step is not None else None
     while isinstance(observed, Interrupted):

@@ -1,9 +1,9 @@
-"""State keys: small keys for what a store will find on a disk, equal if it is equal.
+"""State keys: small keys for what a store finds on a disk, equal if that is equal.
 
-A state key is a *frame* (every path, time and size) and each file's bytes, with those
-that cannot be read. Each content gets a number once, so that a key is a short tuple and
-crashes that leave the same files are found. What neither a store nor the judge ever
-reads is left out: of ``lock`` and ``abort`` only that they exist
+A state key is a *frame* (every path, time and size) with each file's bytes and
+unreadable sectors. Each content gets a number once, so that a key is a short tuple and
+crashes that leave the same files are recognised. What neither a store nor the judge
+ever reads is left out: of ``lock`` and ``abort`` only that they exist
 (``tests/harness/test_explore_state_key.py`` checks that the engine keeps to it).
 """
 
@@ -41,9 +41,9 @@ class StateKeys:
     def content(
         self, paths: Sequence[str], content: bytes, bad: frozenset[int] = frozenset()
     ) -> int:
-        """The id of a file's content, equal for equal content; 0 if no start reads it.
+        """The number of a file's content; 0 if no start ever reads it.
 
-        Sectors in ``bad`` cannot be read, so they count as part of the content.
+        Sectors in ``bad`` cannot be read; which they are is part of the content.
         """
         if paths[0] in NEVER_READ:
             return 0
@@ -58,13 +58,13 @@ class StateKeys:
         *,
         has_bad: bool,
     ) -> int:
-        """The number of everything but the bytes.
+        """The number of everything but the files' bytes.
 
         Args:
             directories: their paths.
             files: each file's paths, time and length.
             foreign_size: bytes that foreign files take of the disk.
-            has_bad: there may be unreadable sectors.
+            has_bad: whether there may be unreadable sectors.
         """
         told = [
             (paths, mtime_ms, 0 if paths[0] in NEVER_READ else size)
@@ -112,7 +112,7 @@ class StateKeys:
 
 
 def _known_by(content: Bytes) -> Hashable:
-    """What stands for a content: itself, or the digest of a large one."""
+    """The key of a content: the bytes themselves, or the digest of a large one."""
     if len(content) <= _KEPT_MAX:
         return content
     return len(content), blake2b(content, digest_size=16).digest()

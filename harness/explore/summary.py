@@ -1,4 +1,4 @@
-"""The results of an exploration: a summary as numbers, a certificate as sentences."""
+"""The results of an exploration: a summary in numbers, a certificate in sentences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crashmq.reports.summary import CLEAN, TOO_LITTLE, VIOLATED
 
 
 def exit_code_of(result: Result) -> int:
-    """Findings first; then states that could not be judged, then what was not tried."""
+    """1 if a law was violated; 5 if one could not be judged, or no state was tried."""
     counts = result.counts
     if counts.violations or any(not one.is_unknown for one in result.found.values()):
         return VIOLATED

@@ -1,8 +1,8 @@
-"""Baseline: failures a team knows of, so that a gate stays useful while a bug is open.
+"""Baseline: failures that a team knows of; a gate stays useful while a bug is open.
 
-A TOML file of entries, each with the law that is broken, where, why nobody mends it
-today, and until when that is an excuse. A failure that an entry is of is counted and is
-no reason for red; from the day after it expires it is red again.
+A TOML file has an entry for each: the violated law, where, why nobody fixes it today,
+and until when it is excused. A failure with a valid entry is counted and does not make
+the gate red; from the day after the entry expires it does again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class BadBaseline(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """One failure that is known; ``scenario`` is "" where it may come from any."""
+    """One known failure; ``scenario`` is "" if it may come from any."""
 
     law: str
     reason: str
@@ -38,25 +38,25 @@ class Known:
     scenario: str = ""
 
     def is_of(self, law: str, scenario: str) -> bool:
-        """Whether it is this failure."""
+        """Whether the entry is for this failure."""
         return self.law == law and self.scenario in ("", scenario)
 
     @property
-    def told(self) -> str:
-        """The entry in a line."""
+    def sentence(self) -> str:
+        """The entry in one line."""
         where = f" in {self.scenario}" if self.scenario else ""
         return f"{self.law}{where}, until {self.expires}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What excuses on one day, and what did so until lately."""
+    """The entries that are valid on a day, and those that have expired."""
 
     current: tuple[Known, ...] = ()
     expired: tuple[Known, ...] = ()
 
     def excuse(self, law: str, scenario: str) -> str:
-        """Why a failure is no reason for red; "" if it is one."""
+        """Why a failure is excused, and until when; "" if it is not."""
         told = (one for one in self.current if one.is_of(law, scenario))
         return next((f"{one.reason}, until {one.expires}" for one in told), "")
 

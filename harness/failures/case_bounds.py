@@ -1,15 +1,15 @@
 """What each field of a case may hold, and how much a case may ask of a machine.
 
-A case file comes from anywhere. Its texts and numbers reach paths, sizes and clocks, so
-each has a range: what generators draw lies inside, and inside a law that breaks is a
-finding, not a slip of whoever wrote the file. Names and types are checked before, by
-``models.program``.
+A case file may come from anywhere. Its texts and numbers become paths, sizes and
+clocks, so each has a range. What generators draw lies within the ranges; and within
+them a violated law is a finding, and not a mistake of the file's author.
+``models.program`` checks names and types before.
 
 Bounds on the whole: at most ``EVENTS_MAX`` ops and events, nested ones counted;
 ``ROUNDS_MAX`` rounds of services; ``CLOCK_MS_MAX`` milliseconds forth and back;
 ``ROOM_MAX`` bytes of files, which a run holds some five times in memory; and
 ``WORK_MAX`` as their product with the ops, which is about a minute. ``room_of`` and
-``work_of`` say how the last two are reckoned.
+``work_of`` compute the last two.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ _OFFSET_MAX = 2**62
 
 
 class OutOfBounds(ValueError):
-    """A program asks for what no case may: ``where`` in it, and ``found`` there."""
+    """A program has a value out of bounds: ``where`` it is, and what was ``found``."""
 
     def __init__(self, where: str, found: str) -> None:
         super().__init__(f"{where}: {found}")
@@ -95,7 +95,7 @@ class OutOfBounds(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text must match ``pattern``; ``what`` says so to people."""
+    """A text must match ``pattern``; ``what`` describes it for people."""
 
     pattern: re.Pattern[str]
     what: str
@@ -311,10 +311,10 @@ QueueName: TypeAlias = tuple[str, int]
 
 
 def check_program(program: Program) -> None:
-    """Complain about the first field, or the first sum, that is out of bounds.
+    """Raise for the first field, or the first sum, that is out of bounds.
 
     Raises:
-        OutOfBounds: it says where, what is there, and what may be.
+        OutOfBounds: it says where, what was found, and what is allowed.
     """
     _check(program.setup, SETUP_BOUNDS, "$.setup")
     queues = _queues_of(program)
@@ -374,7 +374,7 @@ def _check_event(event: Event, where: str, places: _Places) -> None:
 
 
 def _check_planted(plant: PlantFile, where: str, places: _Places) -> None:
-    """Complain about what takes a place that the store needs: it never works again."""
+    """Refuse a foreign file at a path that the store needs: it could never work."""
     path = plant.path
     parts = path.split("/")
     is_folder = plant.content == "directory"
@@ -392,7 +392,7 @@ def _check_planted(plant: PlantFile, where: str, places: _Places) -> None:
 
 
 def _check_numbers(path: str, where: str, setup: Setup) -> None:
-    """Complain about numbers in a planted path that are none of this store's."""
+    """Refuse numbers in a planted path that are none of this store's."""
     named = _OFFSET_NAME.fullmatch(path)
     if named and int(named[1]) > _OFFSET_MAX:
         found = f"offset {named[1]} is past any file, at most {_OFFSET_MAX}"
@@ -489,7 +489,7 @@ def _events(program: Program) -> Iterator[Event]:
 
 @dataclass(slots=True)
 class _Asked:
-    """What a program asks a store to hold."""
+    """How much a program puts into a store."""
 
     messages: int = 0
     record_bytes: int = 0
@@ -537,10 +537,10 @@ def _index_file_size(setup: Setup) -> int:
 
 
 def room_of(setup: Setup, asked: _Asked) -> int:
-    """Bytes that the store's files may come to, with its write buffers.
+    """The most bytes that the store's files can take, with its write buffers.
 
-    A record that does not fit leaves less than its own size unused, so that files come
-    to at most twice what is put, and the one that was begun; one is made ahead.
+    A record that does not fit leaves less than its own size unused, so files take at
+    most twice what is put, plus the one being filled and one created ahead.
     """
     log = 2 * setup.log_file_size + 2 * asked.record_bytes
     if setup.transient_store_pool:
@@ -557,7 +557,7 @@ def room_of(setup: Setup, asked: _Asked) -> int:
 
 
 def work_of(setup: Setup, asked: _Asked) -> int:
-    """What one op may cost: a start, and many a law, goes over all there is."""
+    """The most that one op may cost: a start, and many laws, read all there is."""
     messages = _WORK_OF_A_MESSAGE * asked.messages
     return room_of(setup, asked) + messages + _WORK_OF_A_QUEUE * asked.queues
 

@@ -1,8 +1,8 @@
 """CaseFile: one failure as a file, to be replayed, shrunk, mailed and kept.
 
 The file is JSON, one op per line so that two of them can be compared line by line. It
-holds the program whole and no seed: neither Hypothesis nor numpy is needed to replay
-it, and no version of either can spoil it. Reading checks every name, type and bound,
+has the whole program and no seed: neither Hypothesis nor numpy is needed to replay it,
+and no other version of them changes it. Reading checks every name, type and bound,
 and runs nothing. What an op means belongs to ``models.ops``; running a case to
 ``harness.episodes.episode``.
 """
@@ -51,7 +51,7 @@ class BadCaseFile(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class CaseFile:
-    """A program, the law it breaks, and what the breach looked like.
+    """A program, the law it violates, and what the violation looked like.
 
     Attributes:
         scenario: what produced the program; decides how it is judged at its end.
@@ -62,7 +62,7 @@ class CaseFile:
             only the end of the episode showed it, -1 when unknown.
         digest: of the episode that broke it; another digest means other behaviour.
         message: what the law said, for people.
-        mutant: the planted bug it was found with; "" for the clean engine.
+        mutant: id of the planted bug that it was found with; "" for the clean engine.
         subject: the kind of store it ran on; ``package.module:factory`` of one that is
             none of ours.
         mutant_file: where the planted bug is written; "" if it is one of ours.
@@ -84,7 +84,7 @@ class CaseFile:
 
     @property
     def checks_invariants(self) -> bool:
-        """Whether it was found by a class that does not keep what it lists."""
+        """Whether it was found because a class broke an invariant that it lists."""
         return InvariantBroken.__name__ in self.message
 
     @classmethod
@@ -114,7 +114,7 @@ class CaseFile:
 
     @property
     def caveat(self) -> str:
-        """Why this Python may run it otherwise; "" where it does not matter."""
+        """Why this version of Python may run it differently; "" if it cannot."""
         if self.python in ("", THIS_PYTHON) or not _is_by_lines(self.program.ops):
             return ""
         return (
@@ -161,10 +161,10 @@ class CaseFile:
             partial.unlink(missing_ok=True)
 
     def save_beside(self, directory: Path, stem: str) -> Path:
-        """Save as ``stem``, or ``stem-2``, ... if that name holds another case.
+        """Save as ``stem``, or ``stem-2``, ... if that name has another case.
 
         Returns:
-            Where the case lies; a file with this very text is taken as it is.
+            Where the case is; a file with exactly this text is used as it is.
         """
         text = self.to_text()
         number = 1

@@ -1,11 +1,10 @@
-"""Shrink: the smallest program that still breaks the same law.
+"""Shrink: the smallest program that still violates the same law.
 
-Cuts what follows the breach, then runs of ops, then unwraps what happens during an
-op, then makes arguments simpler, round and round until nothing more goes. An op is
-legal in every state, so any may be cut; a program counts as failing only if the law
-asked for is the one that is broken, so the search never slips to another bug. What is
-simpler than what belongs to ``simplify``; a planted bug is the caller's to
-apply.
+Cuts the ops after the violation, then runs of ops; replaces an op with an event by one
+of the two; makes arguments simpler; and again until nothing more goes. An op is legal
+in every state, so any may be cut. A program counts as failing only if it violates the
+same law, so the search cannot slip to another bug. ``simplify`` defines what is
+simpler; the caller plants the bug, if there is one.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from crashmq.harness.failures.simplify import (
     simpler_everywhere,
     simpler_ops,
     simpler_setups,
-    told_by,
     unwrapped,
+    with_turns_listed,
 )
 from crashmq.models.observations import Put
 from crashmq.models.ops import During, Op, PutMessage, Session, Together
@@ -33,11 +32,11 @@ _PAIRS_UP_TO = 16
 
 
 class NothingToShrink(ValueError):
-    """The program does not break the law it is said to break."""
+    """The program does not violate the law that it is said to violate."""
 
 
 class ShrinkInterrupted(KeyboardInterrupt):
-    """An interrupt while it shrinks; ``so_far`` is the smallest program until then."""
+    """Ctrl-C while shrinking; ``so_far`` has the smallest program until then."""
 
     def __init__(self, so_far: ShrinkResult) -> None:
         super().__init__()
@@ -46,9 +45,9 @@ class ShrinkInterrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True, slots=True)
 class ShrinkResult:
-    """The smallest program found, its last run with the trace, and the price.
+    """The smallest program found, its last run with the trace, and the runs it took.
 
-    ``exhausted`` says that the budget ended first: it may shrink further.
+    ``exhausted``: the budget ended first, so that it may shrink further.
     """
 
     program: Program
@@ -78,12 +77,12 @@ def shrink(
         scenario: decides how a program is judged at its end.
         law_id: the law it breaks, and the only one that counts.
         budget_runs: programs to try at most.
-        progress: told the runs so far and the ops left, after each run.
+        progress: called after each run with the runs so far and the ops left.
         run: runs and judges a program of a scenario.
 
     Raises:
-        NothingToShrink: it does not break that law here.
-        ShrinkInterrupted: by Ctrl-C; it holds what was reached.
+        NothingToShrink: the program does not violate that law here.
+        ShrinkInterrupted: by Ctrl-C; it has the smallest program so far.
     """
     search = _Search(
         program, lambda tried: run(tried, scenario), law_id, budget_runs, progress
@@ -107,7 +106,8 @@ def cut_runs(
 ) -> None:
     """Cut runs of ops, long ones first, from the end to the front.
 
-    ``take`` is given fewer ops than are ``best``, and may make them so.
+    ``take`` is called with fewer ops than ``best`` returns; if it accepts them,
+    ``best`` returns them from then on.
     """
     size = max(1, len(best()) // 2)
     while size:
@@ -152,7 +152,7 @@ class _Search:
             assert self.best in self._tried, self.best
 
     def run(self) -> None:
-        """Every pass, cheapest gain first, until a round gains nothing."""
+        """Run every pass, the cheapest first, until a round of them gains nothing."""
         before = None
         while before != self.best and self.runs < self._budget:
             before = self.best
@@ -169,7 +169,7 @@ class _Search:
                 self._merge_puts()
 
     def reached(self, program: Program, *, exhausted: bool) -> ShrinkResult:
-        """What became of ``program`` so far."""
+        """The result for ``program`` so far."""
         assert self.result is not None
         return ShrinkResult(
             program=self.best,
@@ -180,10 +180,9 @@ class _Search:
         )
 
     def take(self, candidate: Program) -> bool:
-        """Whether the candidate breaks the law.
+        """Whether the candidate violates the law.
 
-        If so it is the best one from now on, without the ops after the step that
-        failed.
+        If so it becomes the best one, without the ops after the step that failed.
         """
         if candidate in self._tried or self.runs >= self._budget:
             return False
@@ -206,7 +205,7 @@ class _Search:
         return self.take(replace(self.best, ops=ops))
 
     def _cut_pairs(self) -> None:
-        """Cut any two ops at once, where one alone was needed by the other."""
+        """Cut two ops at once: neither can go alone if it needs the other."""
         again = len(self.best.ops) <= _PAIRS_UP_TO
         while again:
             ops = self.best.ops
@@ -216,7 +215,7 @@ class _Search:
             )
 
     def _merge_puts(self) -> None:
-        """Let one put be as long as two, where what follows has to keep its place."""
+        """Replace two puts by one as long, so that later records stay in place."""
         again = True
         while again:
             ops, sizes = self.best.ops, self._sizes()
@@ -228,7 +227,7 @@ class _Search:
             )
 
     def _sizes(self) -> dict[int, int]:
-        """What each put took of the log, by its number in the program."""
+        """How many bytes of the log each put took, by its number in the program."""
         assert self.result is not None
         return {
             step.number: step.observation.size
@@ -266,18 +265,18 @@ class _Search:
                             break
 
     def _tell_turns(self) -> None:
-        """Let schedules that were drawn say, point by point, what they did."""
+        """Replace drawn schedules by the list of their preemptions."""
         assert self.result is not None
         for step in self.result.trace:
             ops = self.best.ops
             if 0 <= step.number < len(ops) and step.turns:
-                told = told_by(ops[step.number], step.turns)
+                told = with_turns_listed(ops[step.number], step.turns)
                 if told != ops[step.number] and is_op(told):
                     at = step.number
                     self._take_ops((*ops[:at], told, *ops[at + 1 :]))
 
     def _simplify_each(self, variants: Callable[[Op], Iterator[Op]]) -> None:
-        """Take variants of each op, the last op first, while they break the law."""
+        """Try variants of each op, the last op first, while they violate the law."""
         for at in reversed(range(len(self.best.ops))):
             while at < len(self.best.ops) and self._simplify_one(at, variants):
                 pass

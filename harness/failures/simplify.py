@@ -1,8 +1,8 @@
 """Simpler variants of ops and setups: what ``shrink`` tries, simplest first.
 
-Every variant is simpler than what it came from by one order (fewer parts, smaller
-numbers, first names), so taking variants one after the other comes to an end. No
-variant is ever run here.
+Every variant is simpler than its original in one fixed order (fewer parts, smaller
+numbers, first names), so simplifying again and again comes to an end. No variant is
+ever run here.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def unwrapped(op: Op) -> Iterator[Op]:
 
 
 def _without_one(op: Together) -> Iterator[Together]:
-    """One op fewer at a time; those after it are told by their new numbers."""
+    """Variants with one op fewer; the schedule uses the new numbers."""
     for gone in reversed(range(len(op.ops))):
         told = tuple(
             (point, who - (who > gone))
@@ -83,7 +83,7 @@ def _without_one(op: Together) -> Iterator[Together]:
 
 
 def _shorter_sessions(op: Together) -> Iterator[Together]:
-    """One op of one session fewer; where one is left, that one without a session."""
+    """Variants with one op of one session fewer; a single op has no session."""
     for number, part in enumerate(op.ops):
         if not isinstance(part, Session):
             continue
@@ -93,16 +93,16 @@ def _shorter_sessions(op: Together) -> Iterator[Together]:
             yield replace(op, ops=(*op.ops[:number], less, *op.ops[number + 1 :]))
 
 
-def told_by(op: Event, turns: tuple[tuple[int, int], ...]) -> Event:
-    """The op with its schedule said point by point, as it was run."""
+def with_turns_listed(op: Event, turns: tuple[tuple[int, int], ...]) -> Event:
+    """The op with its schedule listed point by point, as it was run."""
     match op:
         case Together(ops, schedule):
             told = Schedule(preemptions=turns, grain=schedule.grain)
             return Together(ops, told)
         case During(inner, at_action, event):
-            changed = told_by(inner, turns)
+            changed = with_turns_listed(inner, turns)
             assert is_op(changed), changed
-            return During(changed, at_action, told_by(event, turns))
+            return During(changed, at_action, with_turns_listed(event, turns))
         case _:
             return op
 
@@ -295,7 +295,7 @@ def _simpler_session(ops: tuple[Op, ...]) -> Iterator[Op]:
 
 
 def _begun_by(op: Together, first: int) -> Together:
-    """The same turns, where the op that is told to begin is the first by number."""
+    """The same turns, with op ``first`` moved to the front, so that it runs first."""
     rest = [number for number in range(len(op.ops)) if number != first]
     new = {old: number for number, old in enumerate([first, *rest])}
     told = tuple((at, new.get(who, who)) for at, who in op.schedule.preemptions[1:])
@@ -323,7 +323,7 @@ def _simpler_schedules(schedule: Schedule) -> Iterator[Schedule]:
 
 
 def _simpler_crash(event: Crash) -> Iterator[Crash]:
-    """A kill is simpler than a power loss, and none or all than a choice."""
+    """A kill is simpler than a power loss; survivors none or all than a choice."""
     if event.kind == "power_loss":
         yield Crash("process_kill", cut=event.cut)
         for survivors in _simpler_survivors(event.survivors):
@@ -380,7 +380,7 @@ def _simpler_plant(op: PlantFile) -> Iterator[PlantFile]:
 
 
 def in_every_part(op: Op, change: Callable[[Event], Event]) -> Op:
-    """The op with ``change``, which keeps an event's class, made in each part."""
+    """The op with ``change``, which keeps an event's class, applied to each part."""
     changed = _changed(op, change)
     assert is_op(changed), changed
     return changed

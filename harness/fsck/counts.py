@@ -28,8 +28,8 @@ from crashmq.harness.fsck.next_start import (
     strangers_at,
 )
 from crashmq.harness.fsck.releases import Release, release_of
+from crashmq.models.files.inferred_deletions import LogAfterDeletions
 from crashmq.models.files.log import LogImage, QueueKey
-from crashmq.models.files.presumed import PresumedLog
 from crashmq.models.files.queue import UNIT_SIZE, QueueImage, Unit
 from crashmq.models.files.record import Record, as_listed
 from crashmq.models.files.store_image import ROCKSDB_PATH, StoreImage
@@ -119,7 +119,7 @@ class Counts:
 def counts_of(
     judged: Judged, *, is_ours: bool, release: Release | None = None
 ) -> Counts:
-    """Count the messages of an image, presumed deletions taken away."""
+    """Count the messages of an image, without those of inferred deletions."""
     image, log = judged.image, judged.image.commit_log
     known = release or release_of(image)
     records = _alive(image, known)
@@ -158,10 +158,10 @@ def counts_of(
 def _alive(image: StoreImage, release: Release) -> dict[QueueKey, list[Record]]:
     """The chain's records by queue; of RocksDB's and batch queues those of the log."""
     log = image.commit_log
-    if ROCKSDB_PATH in image.files and isinstance(log, PresumedLog):
+    if ROCKSDB_PATH in image.files and isinstance(log, LogAfterDeletions):
         return log.as_found
     batched = _batched(image)
-    if image.abort and isinstance(log, PresumedLog):
+    if image.abort and isinstance(log, LogAfterDeletions):
         return _with_replayed(image, log, release)
     if not batched:
         return log.indexed_records
@@ -175,7 +175,7 @@ def _alive(image: StoreImage, release: Release) -> dict[QueueKey, list[Record]]:
 
 
 def _with_replayed(
-    image: StoreImage, log: PresumedLog, release: Release
+    image: StoreImage, log: LogAfterDeletions, release: Release
 ) -> dict[QueueKey, list[Record]]:
     """Also the topics without a folder of which a crash may have come before any unit.
 
@@ -226,7 +226,7 @@ def _beyond(
 
 def _taken_for_deleted(log: LogImage) -> frozenset[QueueKey]:
     """Queues of which no record is listed, since their topic was deleted."""
-    if not isinstance(log, PresumedLog):
+    if not isinstance(log, LogAfterDeletions):
         return frozenset()
     end = log.max_phy_offset
     return frozenset([key for key, first in log.listed_from.items() if first >= end])

@@ -48,8 +48,8 @@ from crashmq.harness.fsck.places import Places
 from crashmq.harness.fsck.releases import Release
 from crashmq.harness.fsck.store_files import Found, NotAStore, find_files, without_index
 from crashmq.harness.fsck.survey import Manner, survey
+from crashmq.models.files.inferred_deletions import InferredDeletions, infer_deletions
 from crashmq.models.files.left_out import NOTHING, LeftOut
-from crashmq.models.files.presumed import Presumption, presumed
 from crashmq.models.files.store_image import Bytes, StoreImage
 
 __all__ = [
@@ -212,9 +212,9 @@ def _report(
     image, is_ours, written_on = read_image(
         found.files, tell, places.delay_ms, left_out
     )
-    taken = Presumption(image, ())
+    taken = InferredDeletions(image, ())
     if not is_ours:
-        taken = presumed(image, found.folders)
+        taken = infer_deletions(image, found.folders)
     judged = judged_as_found(taken.image, places.index_slots)
     image = judged.image
     laid_out = (*unread(found), *misplaced(found, image), *other_sizes(image, places))

@@ -1,9 +1,10 @@
-"""What the next start of a store would do with its files, by its starter's rules.
+"""What the next start of a store would do with its files.
 
-A store without a durable mark is RocketMQ's, and the rules are those of its release
+Without a durable mark the store is RocketMQ's, and the rules are those of its release
 5.3.0: MappedFileQueue#load, CommitLog#recoverNormally and #recoverAbnormally,
-ConsumeQueue#truncateDirtyLogicFiles. One with a mark is crashmq's own. Both are run on
-broken copies and held against this: ``docs/fsck.md`` says how well it agrees.
+ConsumeQueue#truncateDirtyLogicFiles. With a mark it is crashmq's own. Both stores are
+started on broken copies and compared with this: ``docs/fsck.md`` says how well it
+agrees.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def notes_on(judged: Judged) -> Iterator[str]:
     yield from some_of(_strangers(judged), "files that nothing reads")
     yield from some_of(_expired(image), "queues with such units")
     for path, file in image.index().files:
-        is_breach = judged.stale_allowed and file.is_untold
+        is_breach = judged.stale_allowed and file.has_unknown_slots
         if file.data and not file.slot_num and not is_breach:
             yield f"{path}: not judged, since it does not show how many slots it has."
     steps = (

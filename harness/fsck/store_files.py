@@ -341,7 +341,10 @@ def _opened(file: Path) -> int:
 
 
 def extents(handle: int, size: int) -> Iterator[tuple[int, int]]:
-    """The ranges of a file outside which it was never written."""
+    """The ranges of a file that were written; what lies between is a hole.
+
+    Where the file system cannot tell, zeros may be in a range.
+    """
     end = 0
     while end < size:
         try:

@@ -1,1 +1,1 @@
-"""What is seen to before anything is judged: asserts, Ctrl-C, files."""
+"""What is checked before anything is judged: asserts, Ctrl-C, files."""

@@ -84,7 +84,7 @@ class Interrupts:
             raise KeyboardInterrupt
 
     def leave(self) -> None:
-        """From now on an interrupt ends the process at once: all output is written."""
+        """From now on an interrupt ends the process at once; all output is written."""
         sys.stdout.flush()
         sys.stderr.flush()
         # An interrupt inside of an `exec` (each dataclass has one) has Python end by
@@ -94,11 +94,12 @@ class Interrupts:
             signal.signal(signal.SIGINT, _leave_at_once)
 
     def ignore_at_exit(self) -> None:
-        """Ignore what comes after all that other modules do when Python ends.
+        """Ignore interrupts in the last part of Python's exit.
 
-        Python has then put back the default, by which the signal, and not the exit code
-        of a command that is done, would say how the process ended. What is registered
-        first comes last: so this is for the beginning of a process.
+        At that point Python has restored the default handler, by which the signal, and
+        not the exit code of the finished command, would become the result of the
+        process. Exit functions run in reverse order, so register this one at the
+        beginning.
         """
         self._is_process = True
         if _can_be_told():
@@ -118,7 +119,7 @@ class Interrupts:
         raise KeyboardInterrupt
 
     def _dropped(self, what: Any) -> None:
-        """An ignored error: an interrupt is remembered, others reported as usual."""
+        """Hook for ignored errors: remember an interrupt, report others as usual."""
         if what.exc_type is not KeyboardInterrupt:
             sys.__unraisablehook__(what)
 
@@ -128,9 +129,9 @@ INTERRUPTS = Interrupts()
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """No interrupt meanwhile; one that came is delivered after.
+    """Hold interrupts back during the context; deliver one that came afterwards.
 
-    A process that is started meanwhile holds it back as well, until it says
+    A process that is started meanwhile holds them back too, until it calls
     ``left_to_parent``.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -141,9 +142,9 @@ def held_back() -> Iterator[None]:
 
 
 def left_to_parent() -> None:
-    """In a process of ours: Ctrl-C is for the parent, which ends its workers.
+    """In a child process: leave Ctrl-C to the parent, which ends its workers.
 
-    They end with it, too, if it was ended itself.
+    A worker also ends when its parent was killed.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -152,7 +153,7 @@ def left_to_parent() -> None:
 
 
 def _can_be_told() -> bool:
-    """Not in a thread, and not where who started us wants interrupts ignored."""
+    """Whether interrupts may be handled: not in a thread, nor if they are ignored."""
     is_main = threading.current_thread() is threading.main_thread()
     return is_main and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
 

@@ -1,10 +1,10 @@
 """Invariants: every class that lists some has them checked after each of its moves.
 
-A class says what always holds of it under ``Invariants:`` in its docstring, and asserts
-as much in ``_check``, without touching a disk. While checking is on, every public
-method of such a class runs ``_check`` when it ends, unless another call to the same
-object is still under way. While it is off the classes are as they were written, and it
-costs nothing. The profiles ``dev`` and ``ci`` turn it on; a soak has ``--invariants``.
+A class lists what always holds under ``Invariants:`` in its docstring, and asserts it
+in ``_check``, without using a disk. While checking is on, every public method of such a
+class runs ``_check`` at its end, unless another call of the same object is in progress.
+While it is off the classes are unchanged, and it costs nothing. The profiles ``dev``
+and ``ci`` turn it on; a soak has ``--invariants``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NOT_ASKED = tuple(
 
 
 class InvariantBroken(AssertionError):
-    """An object does not keep what its class lists; says after which method."""
+    """An invariant that a class lists does not hold; the message names the method."""
 
 
 @cache
@@ -60,10 +60,10 @@ def _module_names() -> list[str]:
 
 @contextmanager
 def invariants_checked(*, enabled: bool = True) -> Iterator[None]:
-    """While the context lasts, if enabled, each class that lists invariants keeps them.
+    """While the context lasts, if enabled, check all classes that list invariants.
 
     Raises:
-        InvariantBroken: out of the method that ended.
+        InvariantBroken: from the method that ended.
     """
     if not enabled or _ACTIVE.is_on:
         yield
@@ -94,7 +94,7 @@ def _moves_of(cls: type) -> list[tuple[str, FunctionType]]:
 
 
 class _Calls:
-    """Which objects are being called, and how often at once; an id is kept alive."""
+    """Which objects have calls in progress, and how many each."""
 
     def __init__(self) -> None:
         self.is_on = False
@@ -139,7 +139,7 @@ def _checking(move: FunctionType, cls: type) -> Callable[..., Any]:
 
 
 def _unseen(check: Callable[[Any], None], subject: object) -> None:
-    """Check without a line of it becoming a place where a schedule may switch."""
+    """Run the check without making its lines switch points of a schedule."""
     tracer = sys.gettrace()
     if tracer is None:
         check(subject)

@@ -1,7 +1,8 @@
-"""A file that someone names, read whole, and only if it is one.
+"""Reads a whole file that a user names, and only a regular one.
 
-Pipes, sockets, devices and directories end at once, and so do the files of ``/proc``
-and its like, which say 0 bytes and have some, or no end: whoever reads those waits.
+Pipes, sockets, devices and directories are refused at once. So are files such as those
+of ``/proc``, which have a length of 0 and some bytes, or no end: reading them could
+take for ever.
 """
 
 from __future__ import annotations

@@ -1,29 +1,42 @@
-"""When the laws of consumers are asked: assignment, pulls, consumption, commits."""
+"""When the laws of consumers are asked: assignment, pulls, commits, periodic tasks."""
 
 from __future__ import annotations
 
 from crashmq.harness.judging.asking import Breaches, asked
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.moments_of_consumers import (
+    ConsumerCommitted,
     GroupCaughtUp,
     GroupIdle,
     GroupIsAt,
+    HeartbeatOver,
     LockAnswered,
     LockNeeded,
-    MembersTold,
+    LocksRenewed,
+    MembersListed,
     MessageConsumed,
     MessageSentBack,
     MessagesPulled,
+    MoveTaken,
     NothingToDo,
-    OffsetTold,
+    PullDue,
     PullGoesOn,
     PullMoved,
+    PullTimed,
     QueueBegunAnew,
     QueueGivenBack,
+    QueuePersisted,
     QueuesShared,
+    QueuesTaken,
+)
+from crashmq.models.laws.client_tasks import (
+    a_client_renews_what_runs_out,
+    a_persist_round_commits_progress,
+    a_rebalance_round_takes_the_share,
 )
 from crashmq.models.laws.consumption import (
     a_beginning_is_told,
+    a_consumer_goes_where_it_is_sent,
     a_free_lock_is_given,
     a_full_consumer_does_not_pull,
     a_pull_goes_on,
@@ -48,6 +61,10 @@ from crashmq.models.laws.membership import (
     who_has_left_is_no_member,
     who_is_heard_of_is_a_member,
     who_is_silent_is_no_member,
+)
+from crashmq.models.laws.pull_loop import (
+    a_due_queue_is_pulled,
+    no_queue_is_pulled_too_soon,
 )
 from crashmq.models.laws.reading import pulled_messages_are_right
 from crashmq.models.observations import Pulled
@@ -212,20 +229,28 @@ def _ask_con_17(at: GroupIdle) -> Breaches:
     return an_idle_group_is_at_the_end.judge(at.key, at.told, at.end)
 
 
-def _is_there(at: OffsetTold) -> bool:
+def _is_there(at: ConsumerCommitted) -> bool:
     return at.offset <= at.end
 
 
 @asked(
-    what_a_consumer_tells_is_kept, on=OffsetTold, needs=(Fact.ALONE,), where=_is_there
+    what_a_consumer_tells_is_kept,
+    on=ConsumerCommitted,
+    needs=(Fact.ALONE,),
+    where=_is_there,
 )
-def _ask_con_18(at: OffsetTold) -> Breaches:
+def _ask_con_18(at: ConsumerCommitted) -> Breaches:
     return what_a_consumer_tells_is_kept.judge(at.queue, at.offset, at.kept)
 
 
 @asked(nobody_is_sent_past_the_end, on=PullMoved, needs=(Fact.ALONE,))
 def _ask_con_19(at: PullMoved) -> Breaches:
-    return nobody_is_sent_past_the_end.judge(at.queue, at.to, at.end)
+    return nobody_is_sent_past_the_end.judge(at.queue, at.to, at.end, at.possible)
+
+
+@asked(a_consumer_goes_where_it_is_sent, on=MoveTaken)
+def _ask_con_26(at: MoveTaken) -> Breaches:
+    return a_consumer_goes_where_it_is_sent.judge(at.queue, at.told, at.to)
 
 
 @asked(nothing_that_waits_is_forgotten, on=NothingToDo)
@@ -234,21 +259,57 @@ def _ask_con_20(at: NothingToDo) -> Breaches:
     return judge(at.queue, at.waiting, at.put_off_ms)
 
 
-@asked(who_is_heard_of_is_a_member, on=MembersTold, needs=(Fact.ALONE,))
-def _ask_mbr_1(at: MembersTold) -> Breaches:
+@asked(who_is_heard_of_is_a_member, on=MembersListed, needs=(Fact.ALONE,))
+def _ask_mbr_1(at: MembersListed) -> Breaches:
     return who_is_heard_of_is_a_member.judge(at.group, at.members, at.silent_ms)
 
 
-@asked(who_has_left_is_no_member, on=MembersTold, needs=(Fact.ALONE,))
-def _ask_mbr_2(at: MembersTold) -> Breaches:
+@asked(who_has_left_is_no_member, on=MembersListed, needs=(Fact.ALONE,))
+def _ask_mbr_2(at: MembersListed) -> Breaches:
     return who_has_left_is_no_member.judge(at.group, at.members, at.left)
 
 
 @asked(
     who_is_silent_is_no_member,
-    on=MembersTold,
+    on=MembersListed,
     needs=(Fact.ALONE,),
     where=lambda at: bool(at.expired),
 )
-def _ask_mbr_3(at: MembersTold) -> Breaches:
+def _ask_mbr_3(at: MembersListed) -> Breaches:
     return who_is_silent_is_no_member.judge(at.group, at.members, at.expired)
+
+
+@asked(a_due_queue_is_pulled, on=PullDue)
+def _ask_con_21(at: PullDue) -> Breaches:
+    judge = a_due_queue_is_pulled.judge
+    return judge(at.queue, at.due_ms, at.now_ms, is_sent=at.is_sent)
+
+
+@asked(no_queue_is_pulled_too_soon, on=PullTimed)
+def _ask_con_22(at: PullTimed) -> Breaches:
+    return no_queue_is_pulled_too_soon.judge(at.queue, at.at_ms, at.least_ms)
+
+
+@asked(a_client_renews_what_runs_out, on=HeartbeatOver)
+def _ask_con_23(at: HeartbeatOver) -> Breaches:
+    missing = () if at.is_heard else (f"its heartbeat for {at.group}",)
+    return a_client_renews_what_runs_out.judge(at.client, missing)
+
+
+@asked(a_client_renews_what_runs_out, on=LocksRenewed)
+def _ask_con_23_of_locks(at: LocksRenewed) -> Breaches:
+    left_out = [queue for queue in at.held if queue not in at.asked]
+    missing = [f"the lock of {topic}/{queue_id}" for topic, queue_id in left_out]
+    return a_client_renews_what_runs_out.judge(at.client, missing)
+
+
+@asked(a_persist_round_commits_progress, on=QueuePersisted, needs=(Fact.UNDAMAGED_LOG,))
+def _ask_con_24(at: QueuePersisted) -> Breaches:
+    judge = a_persist_round_commits_progress.judge
+    return judge(at.queue, at.told, at.worked_until)
+
+
+@asked(a_rebalance_round_takes_the_share, on=QueuesTaken)
+def _ask_con_25(at: QueuesTaken) -> Breaches:
+    judge = a_rebalance_round_takes_the_share.judge
+    return judge(at.client, at.held, at.share, at.refused)

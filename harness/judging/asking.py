@@ -84,23 +84,30 @@ from crashmq.models.knowledge.moments import (
     TopicGone,
 )
 from crashmq.models.knowledge.moments_of_consumers import (
+    ConsumerCommitted,
     GroupCaughtUp,
     GroupConfigsSeen,
     GroupIdle,
     GroupIsAt,
+    HeartbeatOver,
     LockAnswered,
     LockNeeded,
-    MembersTold,
+    LocksRenewed,
+    MembersListed,
     MessageConsumed,
     MessageSentBack,
     MessagesPulled,
+    MoveTaken,
     NothingToDo,
-    OffsetTold,
+    PullDue,
     PullGoesOn,
     PullMoved,
+    PullTimed,
     QueueBegunAnew,
     QueueGivenBack,
+    QueuePersisted,
     QueuesShared,
+    QueuesTaken,
     TableTurned,
     TopicsNeeded,
 )
@@ -156,11 +163,11 @@ class Question:
     judge: Callable[[Any], Breaches] | None = None
 
     def violated(self, found: list[Violation]) -> LawViolated:
-        """What to raise where its one law does not hold."""
+        """The exception that its law is violated; only for a question of one law."""
         return self.laws[0].error(found)
 
     def unknown(self, cause: Exception) -> LawUnknown:
-        """What to raise where its one law failed itself."""
+        """The exception that its law itself failed; only for a question of one law."""
         return LawUnknown(self.laws[0].id, cause)
 
 
@@ -210,8 +217,9 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     **dict.fromkeys(
         (
             *(PullGoesOn, MessagesPulled, GroupIsAt, MessageConsumed, MessageSentBack),
-            *(LockAnswered, LockNeeded, QueueGivenBack, QueueBegunAnew, OffsetTold),
-            *(PullMoved, MembersTold, TopicsNeeded),
+            *(LockAnswered, LockNeeded, QueueGivenBack, QueueBegunAnew),
+            *(ConsumerCommitted, PullMoved, MoveTaken, MembersListed, TopicsNeeded),
+            *(HeartbeatOver, LocksRenewed, QueuePersisted, QueuesTaken),
         ),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS, Fact.TRACKS_PROGRESS),
     ),
@@ -229,9 +237,9 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     ),
     GroupConfigsSeen: (*TELLS_ALL, Fact.TRACKS_PROGRESS),
     TableTurned: (*TELLS_ALL, Fact.TRACKS_PROGRESS, Fact.HAS_CLOCK),
-    NothingToDo: (
-        *TELLS_ALL,
-        *(Fact.RUNS_CONSUMERS, Fact.TRACKS_PROGRESS, Fact.HAS_CLOCK),
+    **dict.fromkeys(
+        (NothingToDo, PullDue, PullTimed),
+        (*TELLS_ALL, Fact.RUNS_CONSUMERS, Fact.TRACKS_PROGRESS, Fact.HAS_CLOCK),
     ),
     OffsetBehindPull: (*TELLS_ALL, Fact.HOLDS_PULLS, Fact.TRACKS_PROGRESS),
     DispatchSeen: (*TELLS_ALL, Fact.TURNS_SERVICES),

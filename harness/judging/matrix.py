@@ -1,11 +1,11 @@
 """The matrix of answers: which law bounds each field of an answer, in each situation.
 
 A cell lists the laws that bound a field from below, from above, or both; where no law
-bounds both sides, the reason why none can. Fields come from the classes of answers, and
-laws from the declarations of ``asking``: at which moments a law is asked, and which
-facts it needs. What is written here is which field a law bounds, which facts a
-situation takes away, and which moments come in it. A test plants lies about each field
-in each situation, so that what is written here is not believed either.
+bounds both sides, the reason why none can. Fields come from the classes of answers.
+Laws come from the declarations of ``asking``: at which moments a law is asked, and
+which facts it needs. Written here are which field a law bounds, which facts do not hold
+in a situation, and which moments occur in it. These are checked too: a test makes a
+store lie about each field in each situation.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ REASONS: Final[Mapping[tuple[str, str], str]] = {
 
 
 class Cell(NamedTuple):
-    """The laws that bound a field in a situation, or the reason why none can."""
+    """One field of an answer in one situation: which laws bound it, or why none can."""
 
     field: str
     situation: str

@@ -7,6 +7,6 @@ from crashmq.models.laws.registry import declared_laws
 
 
 def rows() -> dict[str, str]:
-    """Each law's sentence, with what it states of the catalogue, by its id."""
+    """Each law's sentence and its invariants of I1 to I20, by its id."""
     laws = declared_laws()
     return {name: f"{law.sentence} ({law.catalogue})" for name, law in laws.items()}

@@ -1,13 +1,18 @@
-"""Aim: what a hunt tries first, from the place of its mutant.
+"""Aim: what a hunt tries first, given where its bug was planted.
 
-A bug shows only where its text runs. So of four programs three are of scenarios that
-run the changed lines, as often as they do, and three neighbours are those of programs
-that run them; the fourth is any, since what a line does may show elsewhere, and what
-was counted is some programs. Nothing else of the mutant is used: not what it does, and
-not which law minds.
+A bug shows only if its text runs, and often only in unusual cases: a read that fails, a
+damaged file. So of four seeded programs three are of scenarios that run its function.
+Half of these turns go to the scenarios that run the changed lines, in proportion to how
+often they do. The other half is divided equally among the paths through the function,
+however few programs take one of them. A scenario whose episodes cost twice the time
+gets half the turns. Of four neighbours three are those of programs that run the changed
+lines. The fourth is any, since a bug may show through other lines, and the counts are
+of some programs only. Nothing else about the mutant is used: not what it does, and not
+which law it violates.
 
-A changed constant aims at the lines that name it. Where nothing was seen to run the
-lines, their function's calls aim; then the calls of its class, and of its module.
+For a changed constant the lines that name it count. If no counted program runs the
+lines, those that call their function count; then those that call its class, and its
+module.
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
 from crashmq import engine
 from crashmq.harness.mutants.corpus import Entry, neighbour
@@ -41,49 +47,79 @@ TURNS = 120  # of scenarios, after which they come again
 _ENGINE = Path(engine.__file__).parent
 _PREFIX = "crashmq.engine"
 
+_Place: TypeAlias = tuple[FunctionLines, FunctionCode, list[int]]
+"""A function as it was counted and as it stands, and the lines in question."""
+
 
 @dataclass(frozen=True, slots=True)
 class Aim:
     """What runs a mutant's lines.
 
     Attributes:
-        scenarios: in turn, each as often as it runs them; () for as ever.
-        entries: programs whose neighbours are tried; () for the corpus.
+        scenarios: scenarios in turn, each as often as it runs the lines; () for the
+            usual turns.
+        entries: programs whose neighbours are tried; () for those of the corpus.
+        is_in_code: whether all edits are in functions, so that calls of them are seen.
     """
 
     scenarios: tuple[str, ...] = ()
     entries: tuple[Entry, ...] = ()
+    is_in_code: bool = False
 
 
 NO_AIM = Aim()
 
 
 def aim_of(mutant: Mutant, shares: Mapping[str, int]) -> Aim:
-    """Where to look for a mutant; ``NO_AIM`` if nothing is known of its places.
+    """What runs a mutant's lines; ``NO_AIM`` if nothing is known of them.
 
     Args:
-        mutant: whose edits say where.
-        shares: the turns that scenarios have without an aim, one if not told.
+        mutant: only where its edits are counts.
+        shares: how many turns each scenario has without an aim; 1 by default.
     """
     reach = packaged()
     found = [runs for edit in mutant.edits for runs in _runs_of(reach, edit)]
     if not found:
         return NO_AIM
+    ways = [runs for edit in mutant.edits for runs in _ways_of(reach, edit)]
     weights: dict[str, float] = {}
-    for runs in found:
-        for name, count in runs.counts.items():
-            weights[name] = weights.get(name, 0.0) + count * shares.get(name, 1)
-    return Aim(in_turn(weights, TURNS), _entries(reach, found))
+    for half in (found, ways):
+        for runs in half:
+            for name, part in _turns_of(reach, runs, shares).items():
+                weights[name] = weights.get(name, 0.0) + part / len(half)
+    is_in_code = all(_is_in_code(edit) for edit in mutant.edits)
+    return Aim(in_turn(weights, TURNS), _entries(reach, found), is_in_code)
+
+
+def _is_in_code(edit: Edit) -> bool:
+    """Whether an edit is in a function, and not a constant or a field."""
+    functions = functions_of(_source(edit.module))
+    return any(edit.function == one.name for one in functions)
+
+
+def _turns_of(
+    reach: Reach, runs: Runs, shares: Mapping[str, int]
+) -> Mapping[str, float]:
+    """The part of the turns that each scenario has which runs a line; together 1.
+
+    It is the larger, the more of its episodes run the line and the less they cost.
+    """
+    weights = {
+        name: count * shares.get(name, 1) / max(1.0, reach.costs_ms[name])
+        for name, count in runs.counts.items()
+    }
+    total = sum(weights.values())
+    return {name: weight / total for name, weight in weights.items()}
 
 
 def neighbour_by(aim: Aim, seed: int, number: int) -> tuple[str, Program]:
-    """A variation of a program that runs the mutated lines, or at times of any."""
+    """A variation of a program that runs the changed lines; each fourth time of any."""
     is_any = not aim.entries or number % ANY_OF == ANY_OF - 1
     return neighbour(packaged_corpus() if is_any else aim.entries, seed, number)
 
 
 def in_turn(weights: Mapping[str, float], turns: int) -> tuple[str, ...]:
-    """Names, each as often as its weight says, spread evenly."""
+    """``turns`` names, each as often as its weight says, spread evenly."""
     total = sum(weights.values())
     credit = dict.fromkeys(weights, 0.0)
     found: list[str] = []
@@ -110,21 +146,24 @@ def _entries(reach: Reach, found: Iterable[Runs]) -> tuple[Entry, ...]:
 
 
 def _runs_of(reach: Reach, edit: Edit) -> list[Runs]:
-    """What runs the lines that an edit changes, or what comes nearest to them."""
+    """What runs the lines that an edit changes, or else comes nearest to them."""
     if edit.module not in reach.functions:
         return []
-    try:
-        places = list(_places(reach, edit))
-    except (MutantError, OSError, SyntaxError):
-        return []  # it cannot be planted either, and that is told there
+    places = _places_of(reach, edit)
     found = [runs for place in places if (runs := _of_place(reach, *place))]
     return found or _around(reach, edit)
+
+
+def _ways_of(reach: Reach, edit: Edit) -> list[Runs]:
+    """What runs any line of the functions that an edit changes or concerns."""
+    places = _places_of(reach, edit)
+    return [runs for lines, _, _ in places for runs in reach.of_ways(lines)]
 
 
 def _of_place(
     reach: Reach, lines: FunctionLines, function: FunctionCode, changed: list[int]
 ) -> Runs | None:
-    """Of the changed lines those that fewest run; else what calls the function."""
+    """What runs the rarest of the changed lines; else what calls the function."""
     if lines.text_hash == function.text_hash:
         numbers = [function.numbers[one] for one in changed if one in function.numbers]
         runs = [one for at in numbers if (one := reach.of_line(lines, at))]
@@ -150,9 +189,18 @@ def _around(reach: Reach, edit: Edit) -> list[Runs]:
     return []
 
 
-def _places(
-    reach: Reach, edit: Edit
-) -> Iterator[tuple[FunctionLines, FunctionCode, list[int]]]:
+def _places_of(reach: Reach, edit: Edit) -> list[_Place]:
+    """The places of an edit; none where nothing was counted, or it cannot be planted.
+
+    What cannot be planted is told by whoever plants it.
+    """
+    try:
+        return list(_places(reach, edit)) if edit.module in reach.functions else []
+    except (MutantError, OSError, SyntaxError):
+        return []
+
+
+def _places(reach: Reach, edit: Edit) -> Iterator[_Place]:
     """The functions whose lines an edit changes, or that name what it changes."""
     source = _source(edit.module)
     changed = _changed_lines(source, edited(source, edit, edit.module))
@@ -167,9 +215,7 @@ def _places(
         yield from _naming(reach, edit.function.rpartition(".")[2])
 
 
-def _naming(
-    reach: Reach, word: str
-) -> Iterator[tuple[FunctionLines, FunctionCode, list[int]]]:
+def _naming(reach: Reach, word: str) -> Iterator[_Place]:
     """The lines of the whole engine that name a constant or a field."""
     for module, functions in reach.functions.items():
         for function, words in _words_of(module):
@@ -182,7 +228,7 @@ def _naming(
 def _words_of(
     module: str,
 ) -> tuple[tuple[FunctionCode, tuple[tuple[str, int], ...]], ...]:
-    """The functions of a module with the names in them, and the lines of these."""
+    """Each function of a module, and the names in it with the lines that have them."""
     source = _source(module)
     words = [
         (node.id if isinstance(node, ast.Name) else node.attr, node.lineno)
@@ -203,9 +249,9 @@ def _source(module: str) -> str:
 
 
 def _changed_lines(before: str, after: str) -> list[int]:
-    """The lines of a text that another one has not, from 1.
+    """The numbers of the lines of ``before`` that ``after`` does not have, from 1.
 
-    Where text was put in, these are the lines in front of it and behind it.
+    Where text was inserted, the lines before it and after it.
     """
     matcher = difflib.SequenceMatcher(
         None, before.splitlines(), after.splitlines(), autojunk=False

@@ -1,7 +1,7 @@
-"""Campaign: every requested mutant, seed and policy, spread over processes.
+"""Campaign: hunts for each requested mutant, seed and policy, by several processes.
 
-A worker is a new interpreter, so nothing planted in one affects another; the hunts
-themselves run in children of it. Rows come as they are done.
+A worker is a new interpreter, so what is planted in one cannot affect another; the
+hunts themselves run in children of it. Each row is yielded as its hunt ends.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ CANARY = Mutant(
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """What was requested; ``hunts`` is all of it, in the order it is begun."""
+    """What was requested; ``hunts`` lists all hunts in the order of their begin.
+
+    ``budget_s`` is the processor time of each hunt.
+    """
 
     mutants: tuple[Mutant | None, ...]
     seeds: int = 1
@@ -46,9 +49,15 @@ class Campaign:
     budget_s: float = 600.0
 
     def hunts(self) -> list[Hunt]:
-        """The hunts seed by seed: an interrupted campaign has tried every mutant."""
+        """The hunts, seed by seed: an interrupted campaign has tried every mutant."""
         return [
-            Hunt(mutant, self.first_seed + seed, self.budget_s, policy)
+            Hunt(
+                mutant,
+                self.first_seed + seed,
+                self.budget_s,
+                policy,
+                in_cpu_time=True,
+            )
             for seed in range(self.seeds)
             for mutant in self.mutants
             for policy in self.policies
@@ -56,7 +65,7 @@ class Campaign:
 
 
 def run_campaign(hunts: Sequence[Hunt], workers: int) -> Iterator[HuntRecord]:
-    """A row for each hunt, as they finish."""
+    """Yield a row for each hunt, as they end."""
     if workers == 1 or len(hunts) <= 1:
         yield from map(examine, hunts)
         return
@@ -100,7 +109,8 @@ def outcomes(rows: Sequence[HuntRecord]) -> list[MutantOutcome]:
     """One outcome per mutant, in the order of their ids.
 
     The clean engine and the canary are not mutants, and have none. Where policies are
-    compared, ours decides: a mutant that only rivals kill has survived.
+    compared, only our own counts: a mutant that only rivals' policies kill has
+    survived.
     """
     if any(row.policy == OURS for row in rows):
         rows = [row for row in rows if row.policy == OURS]

@@ -1,6 +1,6 @@
-"""Whether the edits of a file of mutants can be made in this version.
+"""Checks whether the edits of a file of mutants can be made in this version.
 
-How such a file reads is told in ``harness.mutants.mutant_file``.
+``harness.mutants.mutant_file`` reads such a file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ CHECK_TIMEOUT_S = 30.0
 def check_edits(mutants: Mapping[str, Mutant]) -> Iterator[str]:
     """One sentence for each mutant whose edits cannot be made in this version.
 
-    A child process tries them: computing an edited constant runs the mutant's text.
+    A child process tries them, since computing an edited constant runs the mutant's
+    text.
     """
     chosen = list(mutants.values())
 

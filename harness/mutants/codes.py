@@ -1,8 +1,8 @@
-"""Codes: replaces the code of all live functions that were made from an edited text.
+"""Codes: replaces the code of all live functions that come from an edited text.
 
 A function object belongs to a ``def`` if its code has that qualified name and line. All
-such objects are found, in modules and classes, under decorators and in closures alike,
-so every holder runs the new code.
+such objects are found, in modules and classes, under decorators and in closures, so
+every holder runs the new code.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def plan_codes(planner: Planner, old_text: str, new: ast.Module) -> None:
     """Plan the replacement of the code of all changed functions.
 
     Raises:
-        MutantApplied: one of them is a mutant already.
+        MutantApplied: one of them has a mutant's code already.
         MutantStale: the module was not made from ``old_text``.
-        MutantUnsupported: no living function was made from one of them, or it would
-            need an outer variable that it does not have.
+        MutantUnsupported: no live function object comes from one of them, or the new
+            text needs an outer variable that the function does not have.
     """
     module, where = planner.module, planner.where
     living = functions_of(module)
@@ -110,14 +110,14 @@ def _swap(
 
 
 def _is_inside(changed: ChangedFunction, function: FunctionType) -> bool:
-    """Whether the function was made by a definition inside the changed one."""
+    """Whether the function comes from a definition inside the changed one."""
     return function.__code__.co_qualname.startswith(f"{changed.path}.<locals>.")
 
 
 def _made_from(
     changed: ChangedFunction, living: list[FunctionType], where: str
 ) -> list[FunctionType]:
-    """The functions made from the definition, or from one inside it."""
+    """The functions that come from the definition, or from one inside it."""
     found = []
     for function in living:
         code = function.__code__
@@ -149,7 +149,7 @@ def _keep_outer_names(function: FunctionType, changed: ChangedFunction) -> None:
 
 @lru_cache(maxsize=128)
 def _keys_of(text: str) -> dict[tuple[str, int], _Key]:
-    """Which definition of a shipped text begins at a line; nobody changes it."""
+    """Which definition of a shipped text begins at a line; cached: do not change it."""
     whole = compile(text, "<old>", "exec", dont_inherit=True)
     return {(code.co_qualname, code.co_firstlineno): key for key, code in _codes(whole)}
 

@@ -1,9 +1,9 @@
-"""Corpus: programs that reached rare branches, so that their neighbours are tried.
+"""Corpus: programs that reached rare branches, kept so that neighbours can be tried.
 
-Probes show what was reached: a probe that few episodes hit, or two of those in one
-program. ``gather`` runs seeded episodes, keeps as few of them as reach everything that
-any did, and cuts each down to what it needs. The corpus that hunts start from is data,
-``scenarios/corpus.jsonl``; it was gathered on the clean engine, so it depends on
+A *goal* is a probe that few episodes hit, or two such probes in one program. ``gather``
+runs seeded episodes, keeps as few as possible that reach every goal that any reached,
+and cuts each down to the ops that it needs. The corpus for hunts is
+``scenarios/corpus.jsonl``. It was gathered on the clean engine, so it depends on
 branches and on no bug. When generators or the engine change, gather it again.
 
 Source: coverage-guided fuzzing, as AFL's queue of inputs; its culling as ``afl-cmin``.
@@ -59,17 +59,17 @@ def packaged() -> tuple[Entry, ...]:
 
 
 def neighbour(entries: Sequence[Entry], seed: int, number: int) -> tuple[str, Program]:
-    """A neighbour of one of the entries: its scenario and program."""
+    """A variation of one of the entries: its scenario and program."""
     entry = entries[number % len(entries)]
     scenario = SCENARIOS[entry.scenario]
     return entry.scenario, neighbour_of(entry.program, scenario, seed, number)
 
 
 def read(path: Path) -> Iterator[Entry]:
-    """The entries of a corpus file, one on each line.
+    """Yield the entries of a corpus file, which has one on each line.
 
     Raises:
-        BadCorpus: a line is none.
+        BadCorpus: a line is not an entry.
     """
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
         try:
@@ -129,10 +129,10 @@ def run_episodes(
 def gather(
     seen: Sequence[Seen], told: Callable[[int, int], None] = lambda _, __: None
 ) -> list[Entry]:
-    """As few programs as reach every goal that any reached, each cut down.
+    """Find as few programs as possible that reach every goal that any reached.
 
-    An episode of a run with older generators may be another program by now: it is left
-    out unless it still reaches its goals.
+    Each is cut down. An episode of an older run may have another program today: it is
+    left out unless that still reaches its goals.
     """
     entries: list[Entry] = []
     chosen = chosen_of([one.reached for one in seen])
@@ -158,8 +158,8 @@ def reached_by(program: Program, scenario: str) -> Reached:
 def chosen_of(seen: Sequence[Reached]) -> list[tuple[int, frozenset[Goal]]]:
     """The episodes to keep, each with the goals that no earlier one has.
 
-    Those first that every rare probe takes, then those that most pairs of them take;
-    the one that adds most comes first, of equals the earlier one.
+    First those that reach all rare probes, then those for most pairs of them. The one
+    that adds most goals comes first; of equal ones, the earlier.
     """
     counts = Counter(probe for reached in seen for probe in reached)
     rare = frozenset(p for p, count in counts.items() if count <= RARE * len(seen))
@@ -190,7 +190,7 @@ def _goals(rare: Reached) -> frozenset[Goal]:
 
 
 def cut_down(program: Program, scenario: str, needed: Reached) -> Program:
-    """The program without runs of ops that are not needed to hit ``needed``."""
+    """The program without ops that it does not need to hit ``needed``."""
     ops, runs = program.ops, 0
 
     def take(shorter: tuple[Op, ...]) -> None:

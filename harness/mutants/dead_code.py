@@ -1,7 +1,7 @@
-"""Dead: whether an edit changes anything that can run.
+"""Dead code: whether an edit changes anything that can run.
 
-Python compiles no statement that nothing leads to: what stands after a ``return`` or in
-``if False`` is gone from the code. So two texts mean the same if they compile to the
+Python compiles no statement that cannot be reached: what follows a ``return`` or stands
+in ``if False`` is not in the code. So two texts mean the same if they compile to the
 same instructions, and an edit between such texts plants no bug.
 """
 
@@ -20,10 +20,9 @@ _TEXTS_REMEMBERED = 128  # and most mutants edit one of few modules
 
 @lru_cache(maxsize=_EDITS_REMEMBERED)
 def runs_alike(old: str, new: str) -> bool:
-    """Whether two texts of a module do the same, docstrings aside.
+    """Whether two texts of a module run the same instructions, docstrings aside.
 
-    A text that is not Python does something else: what is wrong with it is told where
-    it is compiled.
+    False if one is not Python; compiling it reports what is wrong.
     """
     try:
         codes = _compiled(old), _compiled(new)
@@ -63,7 +62,7 @@ def _alike(one: CodeType, other: CodeType) -> bool:
 
 
 def _is_copy(one: CodeType, other: CodeType) -> bool:
-    """Whether they are equal, byte by byte; most are, and this is told at once."""
+    """Whether they are equal byte by byte, as most are; this check is cheap."""
 
     def tables(code: CodeType) -> tuple[object, ...]:
         names = code.co_names, code.co_varnames, code.co_cellvars, code.co_freevars
@@ -75,7 +74,7 @@ def _is_copy(one: CodeType, other: CodeType) -> bool:
 
 
 def _steps(code: CodeType) -> list[tuple[str, object]]:
-    """The instructions that do something; jumps tell the number of one of these."""
+    """The instructions that do something; a jump names its target's number in these."""
     every = list(dis.get_instructions(code))
     number_at, number = {}, 0
     for each in every:
@@ -89,7 +88,7 @@ def _steps(code: CodeType) -> list[tuple[str, object]]:
 
 
 def _same(one: tuple[str, object], other: tuple[str, object]) -> bool:
-    """Whether two steps do the same; where constants lie does not matter."""
+    """Whether two steps do the same, wherever their constants are stored."""
     (name, value), (other_name, other_value) = one, other
     return name == other_name and _is_same_value(value, other_value)
 

@@ -1,9 +1,9 @@
-"""Dependents: recomputes what was made from a constant that an edit has changed.
+"""Dependents: computes again what depends on a constant that an edit has changed.
 
-A constant is copied when a module is imported: into the modules that import it by name,
-into constants computed from it, into class attributes and defaults of functions and
-fields. Each copy is found in the text of the package's modules and computed again,
-until nothing more depends on a change.
+A constant's value is copied when modules are imported: into modules that import it by
+name, into constants computed from it, into class attributes, and into defaults of
+functions and fields. Each copy is found in the text of the package's modules and
+computed again, until nothing more depends on a change.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from crashmq.harness.mutants.swaps import ChangedFunction, Planner, Swaps
 
 
 def plan_dependents(swaps: Swaps, packages: set[str], where: str) -> None:
-    """Plan new values for everything that was made from ``swaps.values``."""
+    """Plan new values for everything that depends on ``swaps.values``."""
     if not swaps.values:
         return
     readers = [
@@ -43,7 +43,7 @@ class _Reader:
         self.done: set[str] = set()
 
     def follow(self) -> bool:
-        """Take over the changes since the last call; False if there were none."""
+        """Compute again what depends on changes since the last call; False: nothing."""
         before = len(self.done)
         self._imports()
         names = set(self._values(self.module))

@@ -1,18 +1,18 @@
 """Edits: the text that a mutant changes, and how it is found.
 
 An edit names a place (a module, and in it a function, a class, a constant, or nothing
-for the whole module) and the text to replace there. The text is looked for as it is;
-then line by line, whatever its indentation; then from the middle of a line on, the
-lines below it moved to whatever margin; then as statements or an expression that mean
-the same, whatever their layout. It must be found exactly once. What the new text
-does to a running program belongs to ``harness.mutants.swaps``.
+for the whole module) and the text to replace there. The text is searched as it is; then
+line by line with any indentation; then as text copied from the middle of a line on,
+with the lines below at any margin; then as statements or an expression with the same
+meaning in any layout. It must be found exactly once. ``harness.mutants.swaps`` brings
+the new text into a running program.
 
 The errors::
 
     MutantError
         MutantStale        the text to replace is not there exactly once
         MutantUnsupported  the place cannot be edited in memory
-        MutantApplied      the function is a mutant already
+        MutantApplied      the function has a mutant's code already
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import TypeAlias
 
 
 class MutantError(Exception):
-    """A mutant cannot be applied; the message names the mutant, the place, the cure."""
+    """A mutant cannot be applied; the message says which, where, and what to do."""
 
 
 class MutantStale(MutantError):
@@ -39,7 +39,7 @@ class MutantUnsupported(MutantError):
 
 
 class MutantApplied(MutantError):
-    """A mutant is already applied to the function."""
+    """A mutant is applied to the function already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,13 @@ class Edit:
     """Replace one piece of a module's text.
 
     Attributes:
-        module: as imported, ``crashmq.engine.store.message_store``.
+        module: by its import name, ``crashmq.engine.store.message_store``.
         function: ``name`` or ``Class.name`` in it: a function, a class, or a constant
             of either; "" for the whole module.
-        before: text found exactly once there, read with the place's first line moved
-            to column 0; layout and indentation are forgiven where they do not matter.
-        after: the text in its place.
+        before: text found exactly once there, as it reads with the place's first line
+            moved to column 0; another layout or indentation is accepted where it does
+            not change the meaning.
+        after: the text that replaces it.
     """
 
     module: str
@@ -75,7 +76,7 @@ def edited(source: str, edit: Edit, where: str) -> str:
         where: the mutant and the place, for messages.
 
     Raises:
-        MutantStale: the place is gone, or the text is not there exactly once.
+        MutantStale: there is no such place, or the text is not there exactly once.
     """
     parts = _place(_tree(source, where).body, edit.function, where)
     start, end, indent = _extent(source, parts)
@@ -84,7 +85,7 @@ def edited(source: str, edit: Edit, where: str) -> str:
 
 
 def text_of_place(source: str, place: str, where: str) -> str:
-    """The text in which an edit of this place looks for its own, from column 0 on.
+    """The text in which an edit of this place searches, from column 0 on.
 
     Raises:
         MutantStale: there is no such place.
@@ -116,7 +117,7 @@ def definitions(body: list[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
 
 @lru_cache(maxsize=4)
 def _tree_of(source: str) -> ast.Module:
-    """The tree of a text, which nobody changes; place after place asks for the same."""
+    """The syntax tree of a text; cached, so do not change it."""
     return ast.parse(source)
 
 
@@ -200,7 +201,7 @@ def _replaced(text: str, edit: Edit, where: str) -> str:
 
 
 def _compiles(text: str) -> bool:
-    """Whether it is Python; a ``return`` that fell out of its function is not."""
+    """Whether it is Python; a ``return`` may stand outside a function."""
     try:
         compile(text, "<edited>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -209,7 +210,7 @@ def _compiles(text: str) -> bool:
 
 
 def _lenient(text: str, edit: Edit) -> _Found:
-    """The first way of looking that finds anything."""
+    """What the first way of searching finds that finds anything."""
     ways: tuple[Callable[[str, Edit], _Found], ...] = (
         *(_lines, _moved),
         *(_statements, _expression),
@@ -237,10 +238,10 @@ def _lines(text: str, edit: Edit) -> _Found:
 
 
 def _moved(text: str, edit: Edit) -> _Found:
-    """``before`` as it stands in a file, but for the margin of its lines but the first.
+    """``before`` as copied from a file from the middle of a line on.
 
-    Copied from the middle of a line on, the first line has lost its margin, and the
-    others still have that of the class around them, which the place's text has not.
+    Its first line has lost its margin; the others still have that of the class around
+    them, which the place's text does not have.
     """
     if "\n" not in edit.before.strip("\n"):
         return [], ""
@@ -259,7 +260,7 @@ def _moved(text: str, edit: Edit) -> _Found:
 
 
 def _below_moved(text: str, by: int) -> str | None:
-    """The text with the lines below its first moved; None if one has not the room."""
+    """The text with the lines below its first moved left; None if one is too short."""
     first, *below = text.split("\n")
     if any(line.strip() and _margin(line) + by < 0 for line in below):
         return None

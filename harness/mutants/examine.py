@@ -1,9 +1,9 @@
 """Examine: one hunt from its start to its row: search, shrink, mildest disk, signature.
 
-A finding is cut down in a child process of its own, with the bug planted and a time
-limit, since a shrinking program can hang as well as the found one. Then the engine
-without the bug runs it too: failures with the same first divergence share a signature.
-A failure without a divergence, such as a false alarm, gets its cause as signature.
+A failure is shrunk in a child process with the bug planted and a time limit, since
+programs can hang while shrinking. Then the engine without the bug runs the program too:
+failures with the same first divergence from it have the same signature. A failure
+without a divergence, such as a false alarm, has its cause as signature.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SHRINK_TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Smaller:
-    """A failure after it was cut down."""
+    """A failure after shrinking."""
 
     program: Program
     runs: int
@@ -64,7 +64,7 @@ def examine(task: Hunt) -> HuntRecord:
 
 
 def crashes_of(program: Program) -> int:
-    """How many crashes a program holds."""
+    """How many crashes a program has."""
 
     def count(op: Event) -> int:
         return sum(map(count, parts(op))) + isinstance(op, Crash)

@@ -54,11 +54,13 @@ _RECOVERIES = ("recover.normal", "recover.abnormal", "load.refused")
 
 @dataclass(frozen=True, slots=True)
 class FailureSignature:
-    """Why a program violates a law.
+    """What a failing program does, and what its law saw.
 
     Attributes:
-        lost: the kinds of pieces that power losses took, each once.
-        lost_units: how many pieces they took, where the program lists them; else how
+        law: the violated law.
+        done: what was done to the store, each kind once.
+        lost: the kinds of pieces that power losses lost, each once.
+        lost_units: how many pieces they lost, where the program lists them; else how
             many were at risk.
         recovery: the branches that the last start took.
         seen: what the law first saw and expected, without offsets.
@@ -82,7 +84,7 @@ class FailureSignature:
 
 
 def failure_signature(program: Program, scenario: str, law: str) -> FailureSignature:
-    """The cause of a failure; the caller plants the bug."""
+    """Describe a failure; the caller plants the bug."""
     store = _LossStore(program.setup)
     episode = Episode(scenario, program.setup, subject=store, keep_trace=False)
     way: list[str] = []
@@ -111,13 +113,13 @@ def failure_signature(program: Program, scenario: str, law: str) -> FailureSigna
 
 
 def _without_places(message: str) -> str:
-    """The first thing a law saw, without words that hold a digit."""
+    """The first thing that a law saw, without words that have a digit."""
     first = [line.strip() for line in message.splitlines()[1:2]]
     return _PLACE.sub("#", "".join(first))
 
 
 def _step(episode: Episode, op: Op, way: list[str]) -> None:
-    """Do an op; if it starts the store, put the branches of recovery into ``way``."""
+    """Run an op; if it starts the store, put the branches of recovery into ``way``."""
     before = dict(episode.probes)
     try:
         episode.step(op)
@@ -134,7 +136,7 @@ def _is_recovery(probe: str) -> bool:
 
 
 def mildest_profile(program: Program, scenario: str, law: str) -> str:
-    """The first disk, mild ones first, on which the program violates the law."""
+    """The mildest disk profile on which the program violates the law."""
     for name in PROFILES:
         setup = replace(program.setup, disk_profile=name)
         result = run_program(replace(program, setup=setup), scenario, keep_trace=False)
@@ -176,7 +178,7 @@ def _parts(op: Event) -> Iterator[Event]:
 
 
 def _harm(op: Event) -> Iterator[str]:
-    """What an op does to the store beyond using it and killing it."""
+    """The kinds of harm in an op: faults and damage, but no kills and no use."""
     for part in _parts(op):
         match part:
             case Damage(file):

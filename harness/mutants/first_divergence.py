@@ -1,15 +1,14 @@
 """The first divergence of a failing store from the engine without the bug.
 
 A failing program is run twice, on our engine as it is and on the store that fails, and
-the calls and returns of the store's functions are recorded in each run: among each
-other, to their host, and back. Up to some point both runs are equal. Programs that show
-one bug diverge in the same way, whichever law notices it and however much later; so
-failures with the same divergence are grouped. Compared are calls, values and results,
-never text.
+the calls and returns between the store's functions, and between them and their host,
+are recorded. Up to some point both runs are equal. Programs that show one bug diverge
+in the same way, whichever law notices it and however much later; so failures with the
+same divergence are grouped. Calls, values and results are compared, never text.
 
-If a store has several bugs, the divergence is where the first of them acts, whether it
-violates the law or not. Where there is no engine without the bug, ``cause`` tells
-failures apart.
+If a store has several bugs, the divergence is where the first of them acts, whether or
+not it violates the law. Where there is no engine without the bug, ``failure_signature``
+groups failures.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ Values: TypeAlias = tuple[tuple[str, object], ...]
 class Move(NamedTuple):
     """One call or return of a function of the store.
 
-    ``values`` are those of parameters in a call, of the result in a return; and where a
-    method ends, of the plain fields of its object.
+    ``values``: for a call, those of the parameters; for a return, the result and, of a
+    method, the plain fields of its object.
     """
 
     said: str
@@ -55,8 +54,8 @@ def moves_of(
 ) -> list[Move]:
     """The moves of a program until it violates a law; the caller plants the bug.
 
-    If there are too many to keep, the first ones. ``places`` takes the function of the
-    store and its line for each of them, if it is given.
+    Only the first ones if they are too many. If ``places`` is given, it receives the
+    function and line of each move.
     """
     # What is known is not asked again.
     forget_results(("crashmq.engine", "crashmq.harness.subjects"))
@@ -119,7 +118,10 @@ def parting(
     others: Sequence[Move],
     places: Sequence[tuple[CodeType, int]],
 ) -> tuple[CodeType, int] | None:
-    """The function and line of the other run at its first divergence from ours."""
+    """The function and line of the other run at its first divergence from ours.
+
+    None if there is no divergence.
+    """
     for number, (one, other) in enumerate(zip_longest(ours, others)):
         if one != other:
             return places[min(number, len(places) - 1)] if places else None
@@ -127,9 +129,9 @@ def parting(
 
 
 def _place(frame: FrameType, *, is_call: bool) -> tuple[CodeType, int]:
-    """The function of the store that moved, and the line that it was at.
+    """The function and line of a move.
 
-    A call is the move of who calls, as long as that is the store.
+    For a call those of the caller, if the caller is in the store.
     """
     if is_call and frame.f_back is not None and _is_store(frame.f_back):
         return frame.f_back.f_code, frame.f_back.f_lineno
@@ -158,7 +160,7 @@ def _is_store(frame: FrameType | None) -> bool:
 
 
 def _asker(frame: FrameType | None) -> str:
-    """The function of the store that called a frame, or the host."""
+    """The name of the store's function that called a frame, or ``host``."""
     while frame is not None and not _is_store(frame):
         frame = frame.f_back
     return frame.f_code.co_qualname if frame else "the host"
@@ -188,7 +190,7 @@ def _state_of(owner: object) -> Values:
 
 
 def _plain(value: object, depth: int = _DEPTH) -> object:
-    """The part of a value that two runs must share; of most objects only the class."""
+    """The part of a value that equal runs share; of most objects their class."""
     match value:
         case Enum():
             return value.name

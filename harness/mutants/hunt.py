@@ -1,18 +1,17 @@
-"""Hunt: the search for one planted bug, without knowing it, until the first kill.
+"""Hunt: the search for one planted bug until the first kill, as if it were unknown.
 
-A hunt is a sequence of numbered slices, dealt in a fixed order: seeded episodes of all
-scenarios, neighbours of the corpus's programs, sweeps that stop an activity or fail a
-call at each point in turn, crash exploration of the beginnings of some episodes, and
-Hypothesis machines.
+A hunt is a sequence of numbered slices of several kinds, in a fixed order: seeded
+episodes of all scenarios, neighbours of the corpus's programs, sweeps that stop an
+activity or fail a call at each point in turn, crash exploration of the beginnings of
+some episodes, and Hypothesis machines.
 
-Each slice is a function of the hunt's seed and its number, so hunts differ between
-machines only in how far they come. A child process does the slices with the bug in
-place; one that hangs, or takes its process with it, has found the bug too, and it is
-said so: if it does so again when it is done alone, and the store without the bug does
-not do it as well.
+Each slice is a function of the hunt's seed and its number, so hunts on two machines
+differ only in how far they come. A child process runs the slices with the bug planted.
+A slice that hangs or kills its process has found the bug too, if it does so again when
+it is run alone, and if the store without the bug does not.
 
-A hunt uses only the mutant's edits: where they are, so that it tries first what runs
-that place (``aim``), and not which law kills it.
+A hunt uses only where the mutant's edits are, so that it tries first what runs that
+place (``aim``), and not which law kills it.
 """
 
 from __future__ import annotations
@@ -41,12 +40,13 @@ from crashmq.harness.mutants.search_turns import (
     episodes_of,
     program_of,
 )
-from crashmq.harness.searches.aiming import aimed_as_far_as_it_came
+from crashmq.harness.searches.aiming import aimed_until_lost
 from crashmq.harness.searches.supervised import Lost, supervised
 from crashmq.models.program import Program
 
 SLICE_TIMEOUT_S = 30.0  # of processor time
 EPISODE_TIMEOUT_S = 15.0  # thousands of times what an episode takes
+WALL_MAX = 10  # times its budget: an overloaded machine, or a bug that makes it wait
 GROWTH_MAX = 256 * 1024 * 1024  # of a hunt's child; a new one costs milliseconds
 SLICES_MAX = 1_000_000
 _TURNS: tuple[SliceKind, ...] = (
@@ -63,15 +63,15 @@ DIED = "died"
 
 @dataclass(frozen=True, slots=True)
 class Hunt:
-    """One search: for one bug (None: on the clean engine), from one seed.
+    """One search from one seed, for one bug; with ``mutant`` None on the clean engine.
 
     Attributes:
-        policy: the one of ``policies`` to search with, on seeded episodes
-            only; "" for all kinds of slices.
+        policy: the policy of ``policies`` to search with, on seeded episodes only; ""
+            for all kinds of slices.
         budget_s: seconds after which the hunt ends without a kill.
-        in_cpu_time: count the processor time of the slices, so that a busy machine
-            searches as much as an idle one; else the time on the wall.
-        first_slice: where an earlier hunt from this seed ended, to go on with it.
+        in_cpu_time: count the slices' processor time, so that a busy machine searches
+            as much as an idle one; else the wall clock.
+        first_slice: where an earlier hunt from this seed ended, to continue it.
         is_aimed: whether what runs the changed lines is tried first.
     """
 
@@ -85,7 +85,10 @@ class Hunt:
 
     @property
     def aim(self) -> Aim:
-        """Where to look first; policies are compared on the same histories."""
+        """What to try first to reach the changed lines.
+
+        Nothing if a policy is measured: policies are compared on the same histories.
+        """
         if self.mutant is None or self.policy or not self.is_aimed:
             return NO_AIM
         return aim_of(self.mutant, SHARES)
@@ -127,7 +130,7 @@ def hunt(task: Hunt) -> HuntResult:
         result.slices += 1
         result.seconds = time.monotonic() - started
         used = result.cpu_seconds if task.in_cpu_time else result.seconds
-        over = used >= task.budget_s
+        over = used >= task.budget_s or result.seconds >= WALL_MAX * task.budget_s
         if result.found or result.own_defect or over:
             return result
     return result
@@ -136,7 +139,8 @@ def hunt(task: Hunt) -> HuntResult:
 def kind_of(number: int, aim: Aim = NO_AIM) -> SliceKind:
     """The kind of the slice with this number.
 
-    Stops are swept in one scenario: an aim that has it not has programs instead.
+    Sweeps of stops are of one scenario; an aim without that scenario has seeded
+    episodes instead.
     """
     kind = _TURNS[number % len(_TURNS)]
     is_idle = kind == "stops" and aim.scenarios and STOPPED not in aim.scenarios
@@ -159,7 +163,7 @@ def _take(result: HuntResult, row: SliceRow) -> None:
 
 
 def _take_lost(result: HuntResult, task: Hunt, aim: Aim, lost: Lost) -> None:
-    """A slice that gave no row: a defect of the harness, or a bug that kills."""
+    """Record a slice without a row: a defect of the harness, or a bug that kills."""
     if lost.how == "raised":
         result.own_defect = lost.detail
         return
@@ -169,7 +173,7 @@ def _take_lost(result: HuntResult, task: Hunt, aim: Aim, lost: Lost) -> None:
 
 
 def _culprit(task: Hunt, aim: Aim, lost: Lost) -> FoundBug | None:
-    """The program of a lost slice that hangs or dies again, alone, with more time."""
+    """The program of a lost slice that hangs or dies again when run alone; or None."""
     kind = kind_of(lost.number, aim)
     if kind in ("soak", "neighbours"):
         return _lost_episode(task, aim, kind, lost)
@@ -194,7 +198,7 @@ def _lost_episode(task: Hunt, aim: Aim, kind: SliceKind, lost: Lost) -> FoundBug
     for row in supervised(work, episodes, EPISODE_TIMEOUT_S, task.planted):
         if isinstance(row, Lost) and row.how != "raised":
             scenario, program = program_of(kind, task.seed, row.number, aim)
-            program = aimed_as_far_as_it_came(
+            program = aimed_until_lost(
                 program, task.seed, row.number, task.planted, EPISODE_TIMEOUT_S
             )
             clean = partial(_run_once, program, scenario)
@@ -206,9 +210,9 @@ def _lost_episode(task: Hunt, aim: Aim, kind: SliceKind, lost: Lost) -> FoundBug
 def _is_the_bugs(
     task: Hunt, work: Callable[[int], object], lost: Lost, timeout_s: float
 ) -> bool:
-    """Whether the store without the bug comes to an end where the one with it did not.
+    """Whether the store without the bug ends normally where the one with it did not.
 
-    Without a bug to plant there is nothing to compare with.
+    True if no bug is planted, since there is nothing to compare with.
     """
     if task.mutant is None:
         return True

@@ -1,6 +1,6 @@
-"""Module names in edits: as they are imported, or as mutants of an older version say.
+"""Module names in edits: import names, and the names in mutants of older versions.
 
-Once the rooms were packages of their own, and the store's modules lay side by side:
+Once the rooms were packages of their own, and the store's modules lay in one folder:
 ``engine.store.mapped_file`` is ``crashmq.engine.store.logfile.mapped_file`` today.
 """
 
@@ -24,7 +24,7 @@ _RENAMED = {
 
 
 def full_name(module: str) -> str:
-    """The name a module is imported by; one that is unknown comes back as it is."""
+    """The import name of a module; an unknown name is returned as it is."""
     parts = tuple(module.split("."))
     if parts[0] in ROOMS:
         parts = (NAME, *parts)
@@ -34,7 +34,7 @@ def full_name(module: str) -> str:
 
 
 def room_of(module: str) -> str:
-    """The package that is searched for objects made from the module's values."""
+    """The package in which objects made from the module's values are searched."""
     first, _, rest = module.partition(".")
     return f"{first}.{rest.partition('.')[0]}" if first == NAME and rest else first
 

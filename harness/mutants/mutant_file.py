@@ -5,7 +5,7 @@
     [[mutant]]
     id = "X1"                     # letters, digits, ``-``, ``_`` and ``.``
     title = "a few words"         # and source, component, difficulty, needs, as_shipped
-    laws = ["REC-1"]              # of which one should flag it; [] if not known
+    laws = ["REC-1"]              # one of them should flag it; [] if not known
 
     [[mutant.edit]]
     module = "crashmq.engine.store.log_scan"
@@ -20,9 +20,9 @@
         {op = "Restart"},
     ]
 
-Names, types and laws are checked before anything is planted. A trigger may say and ask
-for what a case file may (``case_bounds``). How edits find their text is told in
-``harness.mutants.edits``.
+Names, types and laws are checked before anything is planted. A trigger has the bounds
+of a case file (``case_bounds``). ``harness.mutants.edits`` says how an edit's text is
+found.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ _LONG_KEY = re.compile(
 
 
 class BadMutantFile(ValueError):
-    """A file says no mutants this version can plant; the message says where and why.
+    """This version cannot plant a file's mutants; the message says where and why.
 
-    The message is one printable line, whatever the file holds.
+    The message is one printable line, whatever the file contains.
     """
 
     def __init__(self, message: str) -> None:
@@ -91,7 +91,7 @@ def read_mutants(
             harness itself.
 
     Raises:
-        BadMutantFile: it cannot be read, or does not say what it must.
+        BadMutantFile: it cannot be read, or lacks something, or has something wrong.
     """
     text = _text(path)
     _check_keys_are_short(path, text)
@@ -118,7 +118,7 @@ def _text(path: Path) -> str:
 
 
 def _check_keys_are_short(path: Path, text: str) -> None:
-    """Refuse what the parser takes hours or gigabytes for: it copies each prefix."""
+    """Refuse long dotted keys: the parser copies each prefix, which takes hours."""
     if found := _LONG_KEY.search(text):
         line = text.count("\n", 0, found.start()) + 1
         raise BadMutantFile(
@@ -128,7 +128,7 @@ def _check_keys_are_short(path: Path, text: str) -> None:
 
 
 class _File:
-    """One file while it is read: where complaints are made."""
+    """A file while it is read: its errors say where they are."""
 
     def __init__(
         self, path: Path, text: str, laws: Collection[str], anywhere: bool

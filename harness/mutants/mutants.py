@@ -1,11 +1,10 @@
 """The planted bugs, by their id in the catalogue of bugs that real stores shipped.
 
-They lie in ``planted/*.toml``, in the format in which anybody may write mutants
-(``mutant_file``). Each names the laws of which one must flag it, and a trigger: a
-program that is red with the bug and green without. How an edit is applied is told in
-``mutation``. Ids R and X are the catalogue's, S those of the sharp edges
-(``docs/sharp-edges.md``; S01 is row 14.1), N of what else was found in RocketMQ, E our
-own.
+They lie in ``planted/*.toml``, in the format of ``mutant_file``. Each names laws, of
+which one must flag it, and a trigger: a program that is red with the bug and green
+without. ``mutation`` applies their edits. Ids with R and X are the catalogue's, S those
+of the sharp edges (``docs/sharp-edges.md``; S01 is row 14.1), N are other bugs found in
+RocketMQ, E our own.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ def _planted() -> dict[str, Mutant]:
 
 
 class Planted(Mapping[str, Mutant]):
-    """All of them, read when one is first asked for: most commands plant nothing."""
+    """All planted bugs, read when one is first asked for: most commands need none."""
 
     @cached_property
     def by_id(self) -> dict[str, Mutant]:
-        """Each by its id, in the order of their files; a test may add one."""
+        """The planted bugs by id, in the order of their files; a test may add one."""
         return _planted()
 
     def __getitem__(self, name: str) -> Mutant:

@@ -1,10 +1,10 @@
 """Mutation: plants a bug by small edits of the engine's text, made in memory.
 
-The tested code is the shipped code: an edit is made in memory, in what was already
-imported, so that every importer runs the mutant and no file changes. A mutant reads as
-a diff and refuses to apply once its text is gone. How text is found is told in
-``harness.mutants.edits``, what the new text does to a running program in
-``harness.mutants.swaps``; this module says what a mutant is and when it is in place.
+The tested code is the shipped code: an edit is made in memory, in modules that are
+imported already, so that every importer runs the mutant and no file changes. A mutant
+reads as a diff, and is refused once its text is gone. ``harness.mutants.edits`` finds
+the text, ``harness.mutants.swaps`` brings the new text into the running program; this
+module says what a mutant is, and plants it for the time of a context.
 """
 
 from __future__ import annotations
@@ -56,16 +56,16 @@ class Mutant:
     Attributes:
         id: of the bug catalogue, ``R02``; never reused.
         title: a slug.
-        killed_by: ids of the laws of which one must flag it.
+        killed_by: ids of laws; one of them must flag it.
         edits: what differs from the shipped engine.
         source: where the real bug was reported.
-        trigger: a program that is red with the mutant and green without; no ops if
-            none is known.
-        as_shipped: whether RocketMQ behaves so to this day.
-        component: the part of the store it is in, as the catalogue names it.
-        difficulty: 1 (any restart shows it) to 5 (several rare things together); 0
-            if no one has judged it.
-        needs: what the world must be able to do, in the catalogue's words.
+        trigger: a program that is red with the mutant and green without; no ops if none
+            is known.
+        as_shipped: whether RocketMQ still behaves so.
+        component: the part of the store, as the catalogue names it.
+        difficulty: 1 (any restart shows it) to 5 (several rare things together); 0 if
+            nobody has judged it.
+        needs: what must happen for it to show, in the catalogue's words.
     """
 
     id: str
@@ -81,7 +81,7 @@ class Mutant:
 
 
 def diff_of(mutant: Mutant) -> str:
-    """A diff of all modules' text that the mutant changes, as it is planted.
+    """A diff of the text of all modules that the mutant changes.
 
     Raises:
         MutantStale: the text an edit replaces is not there exactly once.
@@ -115,7 +115,7 @@ def applied(mutant: Mutant) -> Iterator[None]:
     Raises:
         MutantStale: an edit's text is gone, or is there more than once.
         MutantUnsupported: an edit changes what cannot be changed in memory.
-        MutantApplied: a function is a mutant already.
+        MutantApplied: a function has a mutant's code already.
     """
     swaps = _planned(mutant)
     swaps.do()
@@ -209,10 +209,11 @@ def forget_results(packages: Collection[str]) -> None:
 
 @lru_cache(maxsize=8)
 def _caches(packages: frozenset[str], modules: int) -> list[Callable[[], object]]:
-    """What empties each cache of the packages, of so many modules that are imported.
+    """Functions that empty the caches of the packages; found once per ``modules``.
 
-    To look for them takes as long as a short episode does, and each program with
-    switch points at lines asks. A mutant that is planted, or undone, may bind others.
+    Searching takes as long as a short episode, and each program with switch points at
+    lines needs them. ``modules`` is how many are imported; planting a mutant may add
+    caches.
     """
     del modules
     found: list[Callable[[], object]] = []

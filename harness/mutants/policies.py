@@ -1,13 +1,13 @@
 """Policies: what other harnesses let a power loss leave, on our simulated disk.
 
-Each policy is one rule for which pending units survive, in the units of
-``harness.disk.units``. A policy never changes a history: the same programs crash at the
-same disk actions, and at a power loss the policy chooses the survivors, from the seed
-that the program carries there. The choice is written into the program, so that a kill
-under any policy is an ordinary case. ``ours`` keeps the program's own choice.
+Each policy is one rule for which pending units survive (``harness.disk.units``). A
+policy does not change a history: the same programs crash at the same disk actions, and
+at a power loss the policy chooses the survivors, from the seed in the program. The
+choice is written into the program, so that a kill under any policy is an ordinary case.
+``ours`` keeps the program's own choice.
 
-Rules that our disks exclude are left out: sectors of garbage where nothing was being
-written. With them the clean engine would be blamed for what no file system does.
+Rules that our disks exclude are left out, such as garbage in sectors where nothing was
+being written: no file system does that, and the clean engine would violate laws.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Moment:
     Attributes:
         pending: the units, of any choice of names.
         path: the file of the disk action in progress.
-        seed: from which it draws.
+        seed: decides what ``draw`` returns.
     """
 
     pending: PendingUnits
@@ -53,11 +53,11 @@ class Moment:
         return bool(self.draw(*what) & 1)
 
     def all_names(self) -> tuple[KeptUnit, ...]:
-        """Every name and size as readers see it."""
+        """Every name and size unit at its newest version, as readers see them."""
         return kept(self.pending.names)
 
     def files(self, names: Sequence[KeptUnit]) -> dict[str, list[Unit]]:
-        """The units of bytes of each file, in sector order."""
+        """Each file's sector units in order, given the ``names`` that survive."""
         files: dict[str, list[Unit]] = {}
         for unit in self.pending.sectors(names):
             files.setdefault(unit.path, []).append(unit)
@@ -71,8 +71,8 @@ Choose: TypeAlias = Callable[[Moment], tuple[KeptUnit, ...]]
 class Policy:
     """One harness's rule for a power loss.
 
-    ``choose`` is None for a policy that leaves the program's own choice, and
-    ``loses_power`` false for one that knows only kills of the process.
+    ``choose`` is None if the program's own choice stays; ``loses_power`` is false if
+    the harness knows only process kills.
     """
 
     name: str
@@ -88,14 +88,14 @@ def kept(units: Sequence[Unit]) -> tuple[KeptUnit, ...]:
 
 
 def whole_cache(moment: Moment) -> tuple[KeptUnit, ...]:
-    """Names survive, every byte that was not synced is lost."""
+    """Names survive; every byte that was not synced is lost."""
     return moment.all_names()
 
 
 def file_suffix(moment: Moment) -> tuple[KeptUnit, ...]:
-    """Each file keeps its synced bytes and a prefix of the rest, or none of it.
+    """Each file keeps its synced bytes and a prefix of the others, perhaps none.
 
-    Files made since their directory's last sync are gone in half of the losses.
+    In half of the losses files created since their directory's last sync are gone.
     """
     names = moment.all_names() if moment.coin("names") else ()
     left = list(names)
@@ -106,7 +106,7 @@ def file_suffix(moment: Moment) -> tuple[KeptUnit, ...]:
 
 
 def in_flight(moment: Moment) -> tuple[KeptUnit, ...]:
-    """What was done stays done; the file being written has old and new sectors."""
+    """All finished actions survive; of the file being written, old and new sectors."""
     names = moment.all_names()
     left = list(names)
     for path, units in moment.files(names).items():
@@ -120,7 +120,7 @@ def in_flight(moment: Moment) -> tuple[KeptUnit, ...]:
 
 
 def write_list(moment: Moment) -> tuple[KeptUnit, ...]:
-    """Each write since the last sync survives whole or not at all."""
+    """Each write since the last sync survives as a whole or not at all."""
     names = moment.all_names()
     left = list(names)
     for path, units in moment.files(names).items():
@@ -131,7 +131,7 @@ def write_list(moment: Moment) -> tuple[KeptUnit, ...]:
 
 
 def page_modes(moment: Moment) -> tuple[KeptUnit, ...]:
-    """Each page survives or not; in some files each of its sectors does on its own."""
+    """Each page survives or not; in a third of the files each sector by itself."""
     names = moment.all_names()
     left = list(names)
     for path, units in moment.files(names).items():
@@ -144,7 +144,7 @@ def page_modes(moment: Moment) -> tuple[KeptUnit, ...]:
 
 
 def omit_one(moment: Moment) -> tuple[KeptUnit, ...]:
-    """Everything survives but one piece: a sector's bytes, or a directory's change."""
+    """Everything survives but one unit: a sector's bytes, or a directory's change."""
     names = list(moment.pending.names)
     sectors = moment.pending.sectors(kept(names))
     every = [*names, *sectors]
@@ -159,7 +159,7 @@ def omit_one(moment: Moment) -> tuple[KeptUnit, ...]:
 
 
 def runs_of(units: Sequence[Unit]) -> list[list[Unit]]:
-    """Neighbouring sectors together, as one write leaves them."""
+    """Group the sectors into runs of neighbours: one write leaves such a run."""
     runs: list[list[Unit]] = []
     for unit in units:
         if runs and runs[-1][-1].place == unit.place - 1:
@@ -222,7 +222,7 @@ class PolicyStore(PythonStore):
         self.chosen: dict[int, Crash] = {}  # by the identity of the program's crash
 
     def crash(self, crash: Crash) -> StoreCrashed:
-        """End this life as the policy says."""
+        """End this life, with the survivors that the policy chooses."""
         chosen = crash
         if crash.kind == "power_loss":
             path = self.last_action().partition(":")[2]

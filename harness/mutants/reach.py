@@ -1,12 +1,13 @@
-"""Reach: which scenarios, and which programs of them, run each line of the engine.
+"""Reach: which scenarios, and which of their programs, run each line of the engine.
 
 A hunt that knows where a bug was planted tries first what runs that place
-(``harness.mutants.aim``). What runs it was counted on the clean engine and comes with
-the harness, ``reach.json``: for each line of each function how many of a scenario's
-episodes run it, a few episodes that do, and the programs of the corpus that do. Lines
-are numbered from their function's first one, without its docstring and comments, so
-that these may be reworded; of a function whose code was changed since, only its calls
-are known. Counting again: ``crashmq corpus --reach``.
+(``harness.mutants.aim``). The counts were made on the clean engine and come with the
+harness, as ``reach.json``: for each line of each function how many of a scenario's
+episodes run it, a few episodes that do, and the programs of the corpus that do; and how
+much processor time an episode of each scenario takes. Lines are numbered from their
+function's first one, without its docstring and comments, so that these may be reworded.
+Of a function whose code was changed since, only its calls are known.
+``crashmq corpus --reach`` counts again.
 
 Source: coverage-guided fuzzing towards a place, as Bohme et al., Directed Greybox
 Fuzzing, CCS 2017.
@@ -17,6 +18,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -56,10 +58,10 @@ class Runs:
     """What runs a line.
 
     Attributes:
-        counts: by scenario, how many of ``Reach.episodes`` run it, at least one.
-        examples: numbers of episodes that run it, for ``program_of``; few, and only
-            if it is rarely run.
-        entries: numbers of programs of the corpus, few as well.
+        counts: for each scenario that runs it, how many of ``Reach.episodes`` do.
+        examples: numbers of a few episodes that run it, for ``program_of``; only if the
+            line is rarely run.
+        entries: indexes of a few programs of the corpus that run it.
     """
 
     counts: Mapping[str, int]
@@ -69,10 +71,10 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class FunctionLines:
-    """The lines of one function: runs of lines that the same programs run.
+    """The lines of one function, grouped into runs of lines that the same programs run.
 
-    ``starts`` has the first line of each run of lines, numbered as in
-    ``FunctionCode``, ``kinds`` the number of its ``Runs``, -1 where nothing runs them.
+    ``starts`` has the first line of each run, numbered as in ``FunctionCode``;
+    ``kinds`` has the number of its ``Runs``, -1 if nothing runs it.
     """
 
     text_hash: str
@@ -82,22 +84,32 @@ class FunctionLines:
 
 @dataclass(slots=True)
 class Reach:
-    """What was counted; functions by module and name, as edits name them."""
+    """All counts; functions by module and name, as edits name them.
+
+    Attributes:
+        costs_ms: by scenario, the processor time that one episode took on the machine
+            that counted; only their ratios mean anything.
+    """
 
     episodes: int
     corpus_hash: str
     runs: list[Runs] = field(default_factory=list)
     functions: dict[str, dict[str, FunctionLines]] = field(default_factory=dict)
+    costs_ms: dict[str, float] = field(default_factory=dict)
 
     def of_line(self, function: FunctionLines, number: int) -> Runs | None:
-        """What runs a line; None if nothing was seen to."""
+        """What runs a line; None if no counted program does."""
         at = bisect_right(function.starts, number) - 1
         kind = function.kinds[at] if at >= 0 else _NEVER
         return None if kind == _NEVER else self.runs[kind]
 
     def of_calls(self, function: FunctionLines) -> Runs | None:
-        """What calls a function; None if nothing was seen to."""
+        """What calls a function; None if no counted program does."""
         return self.of_line(function, 0)
+
+    def of_ways(self, function: FunctionLines) -> list[Runs]:
+        """What runs each of a function's runs of lines, each kind of runs once."""
+        return [self.runs[kind] for kind in sorted({*function.kinds} - {_NEVER})]
 
 
 def program_of(number: int) -> tuple[str, Program]:
@@ -108,18 +120,18 @@ def program_of(number: int) -> tuple[str, Program]:
 
 
 def text_hash(text: str) -> str:
-    """Short, to tell whether a text is the one that was counted."""
+    """A short hash, to tell whether a text is the one that was counted."""
     return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
 
 class FunctionCode(NamedTuple):
-    """The code of a function: its lines but for docstring, comments and blank ones.
+    """The code of a function: its lines without docstring, comments and blank lines.
 
     Attributes:
         name: as edits name it.
         span: all lines of the module that it takes.
         text_hash: of its code.
-        numbers: the number in its code of each line of the module that is code.
+        numbers: for each line of the module that is code, its number in the function.
     """
 
     name: str
@@ -143,7 +155,7 @@ def functions_of(source: str) -> Iterator[FunctionCode]:
 
 
 def _docstring_of(node: ast.FunctionDef) -> range:
-    """The lines of a function's docstring; none where it is all that there is."""
+    """The lines of a function's docstring; empty if the function has nothing else."""
     if ast.get_docstring(node, clean=False) is None or len(node.body) == 1:
         return range(0)
     said = node.body[0]
@@ -167,12 +179,12 @@ def _functions(
 
 @cache
 def packaged() -> Reach:
-    """What comes with the harness; nothing at all if the file is gone."""
+    """The counts that come with the harness; empty if the file is missing."""
     return read(PACKAGED.read_text("utf-8")) if PACKAGED.exists() else Reach(0, "")
 
 
 def corpus_hash() -> str:
-    """Tells whether the corpus is the one whose programs were counted."""
+    """A hash of the corpus, to tell whether its programs are those counted."""
     return text_hash(CORPUS.read_text("utf-8"))
 
 
@@ -183,19 +195,24 @@ def gather(
 
     Args:
         episodes: of each scenario.
-        told: is told how many programs were run, and of how many.
+        told: called with how many programs were run, and how many there are.
     """
     total = episodes * len(SCENARIOS)
     entries = packaged_corpus()
     by_line: dict[tuple[str, int], tuple[list[int], list[int]]] = {}
     rows = supervised(partial(_lines_of, total), range(total + len(entries)), TIMEOUT_S)
-    for number, row in enumerate(rows):
-        for line in row if isinstance(row, frozenset) else ():
-            seen, kept = by_line.setdefault(line, ([], []))
-            (seen if number < total else kept).append(number)
-        told(number + 1, total + len(entries))
     names = tuple(SCENARIOS)
     reach = Reach(episodes, corpus_hash())
+    for number, row in enumerate(rows):
+        if isinstance(row, _Met):
+            for line in row.lines:
+                seen, kept = by_line.setdefault(line, ([], []))
+                (seen if number < total else kept).append(number)
+            if number < total:
+                name = names[number % len(names)]
+                cost_ms = row.cpu_s * 1000 / episodes
+                reach.costs_ms[name] = reach.costs_ms.get(name, 0.0) + cost_ms
+        told(number + 1, total + len(entries))
     known: dict[str, int] = {}
     kinds: dict[tuple[str, int], int] = {}
     for line in sorted(by_line):
@@ -222,12 +239,19 @@ def _runs(
 
 
 def _spread(numbers: Sequence[int], most: int) -> tuple[int, ...]:
-    """At most so many of them, evenly spread."""
+    """At most ``most`` of the numbers, evenly spread."""
     apart = max(1, -(-len(numbers) // most))
     return tuple(numbers[::apart])
 
 
-def _lines_of(total: int, number: int) -> LineSet:
+class _Met(NamedTuple):
+    """The lines that a program runs, and the processor time it takes untraced."""
+
+    lines: LineSet
+    cpu_s: float
+
+
+def _lines_of(total: int, number: int) -> _Met:
     if number < total:
         scenario, program = program_of(number)
     else:
@@ -236,11 +260,13 @@ def _lines_of(total: int, number: int) -> LineSet:
     met: set[tuple[str, int]] = set()
     with traced(met):
         run_program(program, scenario, keep_trace=False)
-    return frozenset(met)
+    began = time.process_time()
+    run_program(program, scenario, keep_trace=False)
+    return _Met(frozenset(met), time.process_time() - began)
 
 
 def _name_functions(reach: Reach, kinds: Mapping[tuple[str, int], int]) -> None:
-    """Put the counted lines below the functions that they are in."""
+    """Group the counted lines by the functions that they are in."""
     for path in sorted(_ENGINE.rglob("*.py")):
         source = path.read_text("utf-8")
         can_run = _lines_in(compile(source, str(path), "exec", dont_inherit=True))
@@ -269,13 +295,14 @@ def _lines_in(code: CodeType) -> set[int]:
 
 
 def written(reach: Reach) -> str:
-    """The counts as the text of their file: a line a function or a kind of runs."""
+    """The counts as the text of their file: a line per function or ``Runs``."""
     names = sorted({name for runs in reach.runs for name in runs.counts})
     rows: list[Any] = [
         {
             "episodes": reach.episodes,
             "corpus": reach.corpus_hash,
             "scenarios": names,
+            "costs_ms": [round(reach.costs_ms[name]) for name in names],
         }
     ]
     for runs in reach.runs:
@@ -295,7 +322,7 @@ def written(reach: Reach) -> str:
 
 
 def is_written(path: Path) -> bool:
-    """Whether a file is one that ``written`` wrote."""
+    """Whether ``written`` wrote this file."""
     try:
         read(path.read_text("utf-8"))
     except (OSError, ValueError, LookupError, TypeError):
@@ -304,9 +331,10 @@ def is_written(path: Path) -> bool:
 
 
 def read(text: str) -> Reach:
-    """What ``written`` wrote."""
+    """Parse what ``written`` wrote."""
     head, *rows = map(json.loads, text.splitlines())
     reach = Reach(head["episodes"], head["corpus"])
+    reach.costs_ms = dict(zip(head["scenarios"], head["costs_ms"], strict=True))
     for row in rows:
         match row:
             case [counts, list() as examples, list() as entries]:

@@ -1,7 +1,7 @@
 """Search slices: the numbered parts of a hunt, each a part of a second long.
 
-A slice runs in the child that has the bug planted, and stops at the first violated law.
-Everything it does follows from the hunt's seed and the slice's number.
+A slice runs in the child process in which the bug is planted, and stops at the first
+violated law. What it does depends only on the hunt's seed and the slice's number.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from crashmq.harness.explore.schedules import each_stop
 from crashmq.harness.mutants.aim import NO_AIM, Aim
 from crashmq.harness.mutants.policies import OURS, POLICIES, run_under
 from crashmq.harness.mutants.search_turns import (
+    SEEDS_APART,
     STOPPED,
     SliceKind,
     episodes_of,
@@ -53,8 +54,6 @@ LIMITS = Limits(exact_max=64, promising=32, draws=16, nested_max=4, nested_draws
 """A slice tries a little of many histories, where the explorer's command tries all of
 one: bugs lie in few moments, and nobody knows in which."""
 
-_SEEDS_APART = 1_000_003
-
 
 @dataclass(frozen=True, slots=True)
 class FoundBug:
@@ -73,9 +72,9 @@ class FoundBug:
 
 @dataclass(slots=True)
 class SliceRow:
-    """What one slice did; ``found`` is the kill that ended it, None if nothing did.
+    """What one slice did; ``found`` is the kill that ended it, None if there was none.
 
-    ``cpu_s`` is the processor time that it took, of which no other column depends.
+    ``cpu_s`` is its processor time; no other column depends on it.
     """
 
     states: int = 0
@@ -91,8 +90,8 @@ def run_slice(
 ) -> SliceRow:
     """Run one slice; it stops at the first violated law.
 
-    Policies are compared on the same histories, so with one every slice is seeded
-    programs; "" is all kinds of slices.
+    With a policy every slice is seeded programs, since policies are compared on the
+    same histories; with "" it is of its kind.
     """
     if policy or kind in ("soak", "neighbours"):
         return _programs(kind, seed, number, policy, aim)
@@ -102,7 +101,7 @@ def run_slice(
 def run_episode(
     kind: SliceKind, seed: int, episode: int, policy: str, aim: Aim = NO_AIM
 ) -> tuple[Program, EpisodeResult]:
-    """Run one episode under a policy: what was run, with the survivors it chose."""
+    """Run one episode under a policy; returns the program with its survivors."""
     scenario, program = program_of(kind, seed, episode, aim)
     program = perhaps_aimed(program, seed, episode)
     result, program = run_under(POLICIES[policy or OURS], program, scenario)
@@ -129,7 +128,7 @@ def _machine(seed: int, number: int, aim: Aim) -> SliceRow:
     )
     chosen = settings(chosen, derandomize=False, database=None)
     row = SliceRow()
-    test = seeded(seed * _SEEDS_APART + number)(machine)
+    test = seeded(seed * SEEDS_APART + number)(machine)
     try:
         with warnings.catch_warnings():
             # Of strategies over many setups; nobody reads their text here.
@@ -154,9 +153,9 @@ def _machine_of(scenario: str) -> type[StoreMachine]:
 
 
 def _explore(seed: int, number: int, aim: Aim) -> SliceRow:
-    """Crash the beginning of one program at a few of its crash points, in many ways."""
+    """Explore crashes at a few crash points of the beginning of one program."""
     scenario, program = explored_program(seed, number, aim)
-    draw = mixed(seed * _SEEDS_APART + number)
+    draw = mixed(seed * SEEDS_APART + number)
     length = EXPLORED_OPS[draw % len(EXPLORED_OPS)]
     history = record(replace(program, ops=program.ops[:length]), scenario)
     apart = max(1, len(history.crash_points) // EXPLORED_CRASH_POINTS)
@@ -179,14 +178,14 @@ def _explore(seed: int, number: int, aim: Aim) -> SliceRow:
     return row
 
 
-def _stops(seed: int, number: int, aim: Aim) -> SliceRow:  # noqa: ARG001  # of one kind
-    """Stop one activity at each of its points for others; then show what is durable.
+def _stops(seed: int, number: int, aim: Aim) -> SliceRow:
+    """Stop one activity at each of its switch points; then check what is durable.
 
     Most bugs between two activities need one stop at one point, which is not known.
     """
     row = SliceRow()
     for one in range(number * STOPS, (number + 1) * STOPS):
-        program = overlapping_program(mixed(seed * _SEEDS_APART + one))
+        program = overlapping_program(seed, one, aim)
         if _take(row, "stops", each_stop(program, STOPPED, SWEEP_POINTS)):
             break
     return row

@@ -1,7 +1,7 @@
-"""Search turns: which scenario, and which program of it, each turn of a hunt has.
+"""Search turns: which scenario, and which of its programs, each turn of a hunt runs.
 
-Every scenario has a turn, and some have several; a hunt that is aimed at the changed
-lines gives most turns to the scenarios that run them.
+Every scenario has a turn, and some have several; a hunt that is aimed at changed lines
+gives most turns to the scenarios that run them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Literal
 
+from crashmq.harness.disk.hashing import mixed
+from crashmq.harness.explore.schedules import together_in
 from crashmq.harness.mutants.aim import ANY_OF, NO_AIM, Aim, neighbour_by
+from crashmq.harness.mutants.edited_runs import first_that_runs_it, runs_edited
 from crashmq.models.program import Program
 from crashmq.scenarios.catalogue.failing import failing_for
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
@@ -21,6 +24,7 @@ SliceKind = Literal["soak", "neighbours", "stops", "failures", "explore", "machi
 EPISODES = 10
 ROUND = 20  # slices from one of a hunt's rarer kinds to the next one
 STOPPED = "overlaps"
+SEEDS_APART = 1_000_003
 
 SHARES = {
     "broker_mixtures": 4,
@@ -58,7 +62,7 @@ def program_of(
 
 
 def episodes_of(number: int) -> range:
-    """The episodes of a slice of programs."""
+    """The numbers of the episodes of a slice of seeded programs."""
     return range(number * EPISODES, (number + 1) * EPISODES)
 
 
@@ -68,19 +72,42 @@ def explored_program(seed: int, number: int, aim: Aim = NO_AIM) -> tuple[str, Pr
     return name, program_for(SCENARIOS[name], seed, number * EPISODES)
 
 
-def overlapping_program(draw: int) -> Program:
-    """A short program in which two ops overlap, of the scenario ``STOPPED``."""
+def overlapping_program(seed: int, turn: int, aim: Aim = NO_AIM) -> Program:
+    """A short program of the scenario ``STOPPED`` in which two ops overlap.
+
+    With an aim these ops run a function that the bug edits, if such a program is found.
+    """
     space, setups = SCENARIOS[STOPPED].space, SCENARIOS[STOPPED].setups
-    setup = setups[draw % len(setups)]
-    return Program(setup, phrase_for(space, setup, "overlap", draw))
+
+    def drawn(number: int) -> Program:
+        draw = mixed(seed * SEEDS_APART + number)
+        setup = setups[draw % len(setups)]
+        return Program(setup, phrase_for(space, setup, "overlap", draw))
+
+    if not aim.is_in_code:
+        return drawn(turn)
+    return first_that_runs_it(
+        drawn, lambda one: runs_edited(one, STOPPED, together_in(one)), turn
+    )
 
 
 def failing_program(
     seed: int, turn: int, aim: Aim = NO_AIM
 ) -> tuple[str, Program, int]:
-    """The scenario, a program, and the number of its op whose calls are to fail."""
+    """A scenario, a program, and the number of its op whose calls are to fail.
+
+    With an aim the op runs a function that the bug edits, if such a program is found.
+    """
     name = scenario_of_turn(turn, aim)
-    return name, *failing_for(SCENARIOS[name], seed, turn)
+
+    def drawn(number: int) -> tuple[Program, int]:
+        return failing_for(SCENARIOS[name], seed, number)
+
+    if not aim.is_in_code:
+        return name, *drawn(turn)
+    return name, *first_that_runs_it(
+        drawn, lambda one: runs_edited(one[0], name, one[1]), turn
+    )
 
 
 def scenario_of_slice(number: int, aim: Aim = NO_AIM) -> str:
@@ -89,9 +116,9 @@ def scenario_of_slice(number: int, aim: Aim = NO_AIM) -> str:
 
 
 def scenario_of_turn(turn: int, aim: Aim = NO_AIM) -> str:
-    """The scenario of a turn; some have more turns than one.
+    """The scenario of a turn; some scenarios have several turns.
 
-    With an aim one turn of ``ANY_OF`` is of any scenario, as without one.
+    With an aim, each ``ANY_OF``-th turn is as without one.
     """
     turns = _scenarios_in_turn()
     if not aim.scenarios:
@@ -103,7 +130,7 @@ def scenario_of_turn(turn: int, aim: Aim = NO_AIM) -> str:
 
 @cache
 def _scenarios_in_turn() -> tuple[str, ...]:
-    """Each scenario once, then those with a larger share again."""
+    """Each scenario once, then again those with a larger share."""
     again = range(1, max(SHARES.values()))
     more = [name for n in again for name, share in SHARES.items() if share > n]
     return (*SCENARIOS, *more)

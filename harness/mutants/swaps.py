@@ -3,9 +3,9 @@
 The old and the new text of a module are compared, definition by definition. A changed
 function gets new code: every function object that was made from it, wherever it was
 imported to and however it is decorated, runs the new code. A changed constant or class
-attribute is computed again and bound; ``dependents`` finds what else was made
-from it. New functions, constants and imports are added. Other changes (base classes,
-decorators, new fields) are refused.
+attribute is computed again and bound; ``dependents`` finds what else depends on it. New
+functions, constants and imports are added. Other changes (base classes, decorators, new
+fields) are refused.
 
 Nothing changes until ``do``; ``undo`` restores the identical objects.
 """
@@ -104,7 +104,7 @@ class Swaps:
 
 
 def unsupported(where: str, what: str) -> MutantUnsupported:
-    """The complaint about an edit that cannot be made in memory."""
+    """The error for an edit that cannot be made in memory."""
     return MutantUnsupported(
         f"{where}: {what}; that cannot be changed in memory. Edit the function that "
         f"uses it."
@@ -113,7 +113,7 @@ def unsupported(where: str, what: str) -> MutantUnsupported:
 
 @dataclass(frozen=True, slots=True)
 class ChangedFunction:
-    """A function whose text differs: the class around it, and both its trees."""
+    """A function whose text differs: the class around it, and its old and new trees."""
 
     path: str
     cls: type | None
@@ -141,7 +141,7 @@ class Planner:
             texts: what each of them was parsed from.
 
         Raises:
-            MutantUnsupported: a difference is out of reach, or there is none.
+            MutantUnsupported: a difference cannot be made in memory, or there is none.
         """
         shipped, edited = (text.split("\n") for text in texts)
         self._lines = shipped, edited
@@ -153,7 +153,7 @@ class Planner:
             )
 
     def worked_out(self, value: ast.expr, holder: type | ModuleType) -> Any:
-        """The value of an expression of this module or of a class in it."""
+        """Compute the value of an expression of this module, or of a class in it."""
         planned = self.swaps.values.get(self.module.__name__, {})
         scope = dict(vars(holder)) if isinstance(holder, type) else {}
         code = compile(ast.Expression(value), self.filename, "eval", dont_inherit=True)
@@ -191,7 +191,7 @@ class Planner:
         self._loose(old, new, path)
 
     def _is_as_it_was(self, old: ast.stmt, new: ast.stmt) -> bool:
-        """Whether both mean the same; the same lines in the same place do."""
+        """Whether both statements mean the same."""
         places = zip(self._lines, (old, new), strict=True)
         before, after = (_lines_of(node, lines) for lines, node in places)
         if before == after and old.col_offset == new.col_offset:
@@ -286,9 +286,10 @@ class Planner:
 
 
 def explicit_super(tree: ast.AST, cls: str) -> None:
-    """Write ``super()`` so that it needs no hidden variable ``__class__``.
+    """Rewrite ``super()`` so that it needs no hidden variable ``__class__``.
 
-    The name ``super`` alone would ask for it, so that the function is looked up.
+    The compiler adds that variable wherever the name ``super`` occurs, so the function
+    is reached in another way.
     """
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef) and function.args.args:
@@ -310,12 +311,12 @@ def _lines_of(node: ast.stmt, lines: list[str]) -> list[str]:
 
 
 def dumped(node: ast.AST) -> str:
-    """The meaning of a piece of text, whatever its layout."""
+    """The syntax tree of a piece of text as a string: its meaning in any layout."""
     return ast.dump(node)
 
 
 def _numbered(body: list[ast.stmt]) -> Iterator[tuple[tuple[str, int], ast.stmt]]:
-    """Definitions by name and how often the name was bound before."""
+    """Each definition by its name, and how often the name was bound before."""
     seen: dict[str, int] = {}
     for name, statement in definitions(body):
         yield (name, seen.get(name, 0)), statement

@@ -1,7 +1,7 @@
 """Traced: the lines of the engine that run while a context lasts.
 
-They are noted with Python's tracing, which takes three times as long; a program that
-switches at lines turns it off for itself, so what runs in that alone is not seen.
+They are recorded with Python's tracing, which makes a run three times as long. A
+program with switch points at lines turns tracing off, so its lines are not recorded.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ENGINE = str(Path(engine.__file__).parent)
 
 @contextmanager
 def traced(met: set[tuple[str, int]]) -> Iterator[None]:
-    """Note file and line of what runs, the first line of each called function too."""
+    """Record file and line of all that runs, and the first lines of functions."""
 
     def line(frame: FrameType, event: str, _: Any) -> Any:
         if event == "line":

@@ -1,8 +1,8 @@
 """Verdict: the result of a campaign: a sentence, an exit code, the numbers.
 
-Exit codes: 1 if the clean engine was flagged or a mutant survived; else 5 if a hunt
-could not be carried out or the canary was missed; else 0. The canary, a bug that no
-search can miss, is looked at and not counted.
+Exit codes: 1 if the clean engine violated a law or a mutant survived; else 5 if a hunt
+could not be carried out or the canary was missed; else 0. The canary is a bug that
+every search finds; it is checked and not counted.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class PolicyRow:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The sentence and the exit code; ids of survivors and of hunts not done."""
+    """The sentence, the exit code, and the ids of survivors and of hunts not done."""
 
     sentence: str
     exit_code: int
@@ -90,7 +90,7 @@ def verdict_of(rows: Sequence[HuntRecord]) -> Verdict:
 def summary_of(
     rows: Sequence[HuntRecord], campaign: Campaign, seconds: float
 ) -> dict[str, Any]:
-    """``summary.json``."""
+    """The content of ``summary.json``."""
     found, verdict = outcomes(rows), verdict_of(rows)
     kills = [row for row in rows if _is_kill(row)]
     times = hunting_times(rows)
@@ -138,10 +138,10 @@ def case_of(row: HuntRecord) -> CaseFile:
 
 
 def hunting_times(rows: Sequence[HuntRecord]) -> list[float]:
-    """Seconds of each hunt for a mutant that counts, sorted.
+    """Seconds of each hunt for a mutant that counts, ascending.
 
-    A hunt without a kill counts with all the time it had: figures must not get better
-    when bugs are missed.
+    A hunt without a kill counts with its whole budget: figures must not improve when
+    bugs are missed.
     """
     return sorted(
         row.elapsed_us / 1e6
@@ -151,14 +151,14 @@ def hunting_times(rows: Sequence[HuntRecord]) -> list[float]:
 
 
 def share(values: Sequence[float], part: float) -> float | None:
-    """The smallest value that this part of the sorted values does not exceed."""
+    """The smallest of the sorted values that this part of them does not exceed."""
     if not values:
         return None
     return round(values[max(0, math.ceil(part * len(values)) - 1)], 3)
 
 
 def shrinking(kills: Sequence[HuntRecord]) -> dict[str, float | None]:
-    """The sizes of shrunk failures, compared with the hand-made triggers."""
+    """Sizes of shrunk failures, compared with those of the hand-made triggers."""
     small = [row for row in kills if row.shrink_runs]
     ratios = sorted(row.ops / row.trigger_ops for row in small if row.trigger_ops)
     return {
@@ -174,8 +174,8 @@ def shrinking(kills: Sequence[HuntRecord]) -> dict[str, float | None]:
 def bucketing(kills: Sequence[HuntRecord]) -> dict[str, float | int | None]:
     """How well signatures tell bugs apart, over all pairs of failures.
 
-    Precision: of two failures with one signature, how often they are of one mutant;
-    recall: of two failures of one mutant, how often they have one signature.
+    Precision: of two failures with one signature, the share that are of one mutant.
+    Recall: of two failures of one mutant, the share with one signature.
     """
     labels = [(row.signature, row.mutant) for row in kills]
     both = _pairs(labels)
@@ -190,7 +190,7 @@ def bucketing(kills: Sequence[HuntRecord]) -> dict[str, float | int | None]:
 
 
 def policy_table(rows: Sequence[HuntRecord]) -> list[PolicyRow]:
-    """One row for each policy, ours first; none without policies."""
+    """One row for each policy, ours first; empty without policies."""
     searched = {row.policy for row in rows}
     names = [name for name in POLICIES if name in searched]
     killed = {
@@ -234,7 +234,7 @@ def _pairs(labels: Sequence[object]) -> int:
     return sum(count * (count - 1) // 2 for count in counts.values())
 
 
-def told(one: MutantOutcome) -> str:
+def outcome_line(one: MutantOutcome) -> str:
     """One line about one mutant, for a terminal."""
     if not one.killed:
         return f"{one.id}  SURVIVED {one.seconds:.1f} s, {one.histories:,} histories"

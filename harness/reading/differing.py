@@ -1,8 +1,8 @@
-"""What two stores serve differently: messages by queue, and what groups have consumed.
+"""What two stores serve differently: messages by queue, and offsets of groups.
 
-A store serves at a queue_offset the record that its unit leads to, if that is whole.
-Where two serve one message, everything of it is the same but its place in the log and
-the time and the host of storing. Queues are read side by side, one unit at a time.
+At a queue_offset a store serves the record to which the unit points, if that is intact.
+Two stores serve the same message if all of it is equal but its place in the log, its
+store time and its store host. Queues are read side by side, one unit at a time.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _NOTHING: Final = "nothing"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A run of queue_offsets [first, last] at which the two serve differently.
+    """A run of queue_offsets [first, last] at which two stores serve differently.
 
-    ``how`` is ``only in A``, ``only in B``, or what of the messages differs.
+    ``how`` is ``only in A``, ``only in B``, or what differs in the messages.
     """
 
     topic: str
@@ -124,7 +124,7 @@ def _of_queue(
 
 
 def _parted(one: Record, other: Record) -> str:
-    """What of two messages differs; "" if nothing does."""
+    """What differs between two messages; "" if nothing does."""
     pairs = {
         "body": (bytes(one.body), bytes(other.body)),
         "properties": (
@@ -158,7 +158,7 @@ def _runs(
 
 
 def offsets_differing(left: Files, right: Files) -> Iterator[str]:
-    """Offsets of groups that one has and the other has not, a sentence each."""
+    """A sentence for each offset of a group that only one has, or that differs."""
     one, other = (
         {(group, topic, queue_id): offset for group, topic, queue_id, offset in rows}
         for rows in (committed(left), committed(right))

@@ -1,7 +1,7 @@
-"""What is looked up in a store: queues, places, ids, keys, times.
+"""Looks up messages and queues in a store: by place, id, key and time.
 
-A queue's own files answer where they are right; otherwise the log is read from its
-beginning, which finds whatever is whole.
+A queue's own files are used where they are right; otherwise the log is read from its
+beginning, which finds every intact record.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CHAIN_MAX: Final = 1_000_000
 
 
 @dataclass(slots=True)
-class QueueTold:
+class QueueOverview:
     """One queue: offsets and times of its whole messages, and their bytes in the log.
 
     ``listed_min`` and ``listed_max`` are the range of its files' units, max past the
@@ -71,9 +71,11 @@ def listings_of(record: Record) -> Iterator[Record]:
                 yield listed
 
 
-def queues_of(files: Files, tell: Tell = tell_nobody) -> tuple[list[QueueTold], int]:
+def queues_of(
+    files: Files, tell: Tell = tell_nobody
+) -> tuple[list[QueueOverview], int]:
     """Every queue that has a message or a file, and how many gaps the log has."""
-    found: dict[tuple[str, int], QueueTold] = {}
+    found: dict[tuple[str, int], QueueOverview] = {}
     gaps = 0
     for part in records_in(files, tell):
         if isinstance(part, Gap):
@@ -82,10 +84,10 @@ def queues_of(files: Files, tell: Tell = tell_nobody) -> tuple[list[QueueTold], 
         for listed in listings_of(part):
             key = listed.topic, listed.queue_id
             if key not in found:
-                found[key] = QueueTold(*key)
+                found[key] = QueueOverview(*key)
             found[key].add(listed)
     for key, units in queue_files(files).items():
-        queue = found.setdefault(key, QueueTold(*key))
+        queue = found.setdefault(key, QueueOverview(*key))
         queue.listed_min, queue.listed_max = _range_of(units)
     return [found[key] for key in sorted(found)], gaps
 
@@ -134,7 +136,7 @@ def units_in(files: list[tuple[int, Bytes]]) -> Iterator[tuple[int, int, int, in
 def message_at(
     files: Files, topic: str, queue_id: int, queue_offset: int
 ) -> Record | None:
-    """A queue's message of one number: by its unit, else by reading the log."""
+    """The message at a queue_offset: by its unit, else by reading the log."""
     at = queue_offset * UNIT_SIZE
     for base, data in queue_files(files).get((topic, queue_id), ()):
         if base <= at <= base + len(data) - UNIT_SIZE:
@@ -163,9 +165,9 @@ def by_key(
     Args:
         files: of the store.
         key: one word of KEYS, or a UNIQ_KEY.
-        topic: the only one; "": any.
+        topic: only messages of this topic; "": of any.
         by_index: ask the index, which takes a topic; else read the log.
-        tell: told how far it is.
+        tell: called with the progress.
     """
     if by_index and topic:
         for phy_offset in sorted(_indexed(files, index_hash(f"{topic}#{key}"))):

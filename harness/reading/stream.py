@@ -1,7 +1,7 @@
-"""The log of a store as a stream: records and the gaps between them, one at a time.
+"""The log of a store as a stream of records and gaps, one at a time.
 
-Nothing of a yielded record is kept, so a log of any size is read in the memory of one
-of its records. Each part says where it is; parts come in log order.
+Records are not kept after they were yielded, so a log of any size is read in the memory
+of one record. Each part has its place; parts come in log order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Tell: TypeAlias = Callable[[str, int, int], None]
 
 
 def tell_nobody(what: str, done: int, total: int) -> None:
-    """The progress callback of programs: it prints nothing."""
+    """A progress callback that does nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,12 +45,12 @@ from crashmq.harness.repair.copying import (
 from crashmq.harness.repair.units import Sizes, UnitWriter
 from crashmq.models.files.deleted import DELETED_PATH, NOTHING_DELETED, read_deleted
 from crashmq.models.files.index import guessed_slots
-from crashmq.models.files.log import common_size
-from crashmq.models.files.presumed import (
+from crashmq.models.files.inferred_deletions import (
     is_kept_topic,
     may_be_deleted,
-    topics_told,
+    topics_listed,
 )
+from crashmq.models.files.log import common_size
 from crashmq.models.files.queue import UNIT_SIZE
 from crashmq.models.files.record import Bytes, Record
 
@@ -203,7 +203,7 @@ def _deleted_topics(found: Found) -> Callable[[str], bool]:
 
     A folder tells only if others are there, and if no crash came before it was made.
     """
-    told, folders = topics_told(found.files), found.folders
+    told, folders = topics_listed(found.files), found.folders
     if told is None and "abort" in found.files:
         return lambda _: False
 

@@ -78,7 +78,7 @@ class QueueWriter:
 
     @property
     def waiting(self) -> int:
-        """Bytes that are not written yet."""
+        """How many bytes are not written yet."""
         return len(self._waiting)
 
     def put(self, phy_offset: int, size: int, tags_code: int) -> None:

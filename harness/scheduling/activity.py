@@ -14,11 +14,11 @@ T = TypeVar("T")
 
 
 class Waits(Protocol):
-    """The part of a runtime by which activities wait and wake each other.
+    """The part of a runtime with which activities wait and wake each other.
 
     Attributes:
         current: the activity that runs.
-        turns_taken: the schedule that may switch at a pause; None: there is none.
+        turns_taken: the schedule that may switch at a pause; None without one.
     """
 
     current: Activity[Any]
@@ -60,7 +60,7 @@ class Activity(Generic[T]):
     )
 
     def __init__(self, runtime: Waits | None, name: str) -> None:
-        """A body of ``runtime``; None: the main activity, which has no waiters."""
+        """Make an activity of ``runtime``; None: the main activity, without waiters."""
         self.name = name
         self.done = False
         self.asked = False

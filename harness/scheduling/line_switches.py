@@ -81,7 +81,7 @@ def tracing(begins: Callable[[FrameType, str, Any], Any] | None) -> Iterator[Non
 
 @cache
 def has_lines(filename: str) -> bool:
-    """Whether lines of a code name count, be there a planted bug in it or not."""
+    """Whether lines of the code in a file count, with a planted bug or without."""
     edited = _EDITED.match(filename)
     if edited is not None:
         return _is_lined(edited[1])
@@ -92,7 +92,7 @@ def has_lines(filename: str) -> bool:
 
 
 def _is_lined(module: str) -> bool:
-    """``module``: its name below ``crashmq.engine``."""
+    """Whether a module's lines count; its name is relative to ``crashmq.engine``."""
     if module.partition(".")[0] not in LINED:
         return False
     return not any(f"{module}.".startswith(f"{name}.") for name in NOT_LINED)

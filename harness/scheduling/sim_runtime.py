@@ -141,9 +141,9 @@ class SimRuntime:
                 self._forget_activities()
 
     def end_by(self, crash: BaseException) -> None:
-        """Let every activity only unwind: the running one is about to raise ``crash``.
+        """Let every activity unwind: the running one is about to raise ``crash``.
 
-        Whatever it does while unwinding, it does in a dead process.
+        What they do while unwinding happens in a dead process.
         """
         if self._running:
             self._crash, self._turned = crash, True
@@ -246,7 +246,7 @@ class SimRuntime:
             self._stop_waiting(activity)
 
     def _stop_waiting(self, activity: Activity[Any]) -> None:
-        """Take it out of its queue, where it still is if an error ended its wait."""
+        """Take an activity out of its queue, if an error ended its wait there."""
         if activity.queue is not None:
             activity.queue.remove(activity)
             activity.queue = None
@@ -301,7 +301,7 @@ class SimRuntime:
         return chosen
 
     def _wake_first(self, by_ms: int | None) -> bool:
-        """Wake the first activity to time out, by ``moment`` if given; False: none."""
+        """Wake the activity that times out first, until ``by_ms`` if given."""
         timed = [a for a in self._waiting if a.deadline is not None]
         first = min(timed, key=lambda a: a.deadline or 0, default=None)
         if first is None or first.deadline is None:
@@ -402,10 +402,10 @@ def _new_fiber() -> greenlet:
 
 
 def _live() -> None:
-    """The loop of a fiber: one body after another, since a new fiber costs much more.
+    """The loop of a fiber: one body after another, since a new fiber costs more.
 
-    Between two bodies it refers to nothing, so that fibers end with their runtime. A
-    fiber's start arguments would live as long as it does, so it gets none.
+    Between two bodies it refers to nothing, so that fibers end with their runtime. It
+    gets no start arguments, which would live as long as the fiber.
     """
     while True:
         caller = getcurrent().parent

@@ -1,8 +1,8 @@
 """Turns: which activity runs at each switch point of ops that run at the same time.
 
-A ``Schedule`` is data; here it becomes choices, one a switch point, and the choices are
-kept as the preemptions that repeat them. ``SimRuntime`` knows the activities and moves
-control.
+A ``Schedule`` is data; here it is turned into a choice at each switch point. The
+choices are recorded as preemptions, with which a run can be repeated. ``SimRuntime``
+has the activities and switches between them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Turns:
         }
 
     def next(self, current: int, others: Sequence[int], *, goes_on: bool) -> int:
-        """The activity that runs now, of those that can.
+        """Choose the activity that runs now.
 
         Args:
             current: the number of the activity that ran until here.
@@ -67,5 +67,5 @@ class Turns:
 
 
 def _after(current: int, others: Sequence[int]) -> int:
-    """The next one by number, cyclically."""
+    """The next number after ``current``, cyclically."""
     return min(others, key=lambda number: (number <= current, number))

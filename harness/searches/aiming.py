@@ -1,7 +1,8 @@
-"""Aiming: a program's damage, moved to where its store has something to be damaged.
+"""Aiming: moves a program's damage to bytes of the store that have a meaning.
 
-The program is run up to its last damage, unjudged; there the files say what lies where
-(``scenarios.programs.aims``). The program that comes of it is like any other.
+The program is run, without judging it, up to its last damage; then the store's files
+show where records, units and fields lie (``scenarios.programs.aims``). The result is an
+ordinary program with other damage.
 """
 
 from __future__ import annotations
@@ -30,21 +31,21 @@ _APART = 1 << 32  # from the seeds that programs are drawn by
 
 
 def perhaps_aimed(program: Program, run: int, number: int) -> Program:
-    """The program, or half of the time with its damage aimed.
+    """The program, or in half of the cases the program with its damage aimed.
 
-    A function of the arguments, and of the engine's text.
+    The result depends on the arguments and on the engine's text alone.
     """
     until, chance = _decided(program, run, number)
     return with_aim(program, until, chance) if until else program
 
 
-def aimed_as_far_as_it_came(
+def aimed_until_lost(
     program: Program, run: int, number: int, around: Around, timeout_s: float
 ) -> Program:
-    """``perhaps_aimed`` of an episode that hung or died, maybe while it was aimed.
+    """``perhaps_aimed`` for an episode that hung or died, perhaps while being aimed.
 
-    A child does it op by op, ``around`` it what was around the episode. From the op on
-    that takes longer than ``timeout_s``, or the child's life, nothing has an aim.
+    A child process aims op by op, inside the context ``around``. If an op takes longer
+    than ``timeout_s`` or ends the child, it and all later ops are left as they are.
     """
     until, chance = _decided(program, run, number)
     aiming: list[_Aiming] = []  # the child's one, made there
@@ -67,7 +68,7 @@ def aimed_as_far_as_it_came(
 
 
 def _decided(program: Program, run: int, number: int) -> tuple[int, Chance]:
-    """Up to which op to aim, 0 to leave it, and what decides where."""
+    """The number of ops to aim, 0 to aim none, and the chance that decides where."""
     chance = SeededChance(run + _APART, number)
     lasts = [n for n, op in enumerate(program.ops) if _can_be_aimed(op)]
     return (lasts[-1] + 1 if lasts and chance.coin() else 0), chance
@@ -85,7 +86,7 @@ def with_aim(program: Program, until: int, chance: Chance) -> Program:
 
 
 class _Aiming:
-    """A store, unjudged, and the ops that were done to it."""
+    """A store that is run without a judge, and the ops that were done to it."""
 
     def __init__(self, setup: Setup, chance: Chance) -> None:
         self.subject = PythonStore(setup)
@@ -97,7 +98,7 @@ class _Aiming:
         self._seen = self._interpreter.run(Restart(), 0).seen
 
     def do(self, op: Op) -> None:
-        """The op, with its aim."""
+        """Do the op; if it is damage, do it aimed."""
         if not _can_be_aimed(op) or self.subject.is_up:
             self._take(op)
             return
@@ -111,7 +112,7 @@ class _Aiming:
         self._take_aimed(op)
 
     def _alike(self, op: Damage) -> Damage:
-        """Of its kind or another, to any file of the folder."""
+        """The damage with a kind drawn anew, in any file of the same folder."""
         folder, bracket, _ = op.file.partition("[")
         file = f"{folder}[{self._chance.below(FILES_MET)}]" if bracket else op.file
         kinds = KINDS.get(op.kind, (op.kind,))

@@ -1,4 +1,4 @@
-"""Steps of a trace as rows of a soak."""
+"""Turns the steps of a trace into rows of a soak."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""The gate: everything a change must pass, without Spark or Java.
+"""The gate: everything that a change must pass, without Spark or Java.
 
-For each scenario: the recorded cases are replayed, Hypothesis searches with the
-scenario's machine, and a small seeded soak adds volume. Each of these is a part
-(``gate_parts``), and parts run side by side. What fails is shrunk and kept as a case
-file; what a baseline knows of is counted and no more. What is found does not depend on
-the number of workers. How the result is told belongs to the command line.
+Each scenario has three phases: its recorded cases are replayed, Hypothesis searches
+with the scenario's machine, and a small seeded soak adds volume. A phase of a scenario
+is a *part* (``gate_parts``); parts run side by side. Of each violated law the first
+failure is shrunk and saved as a case file; failures that the baseline lists are only
+counted. The number of workers does not change what is found. Printing the result is
+left to the command line.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class GateRow:
 
 @dataclass(frozen=True, slots=True)
 class GateFailure:
-    """A law that was broken: where it was found, shrunk, and kept."""
+    """A violated law: where it was found, the shrunk program, and its case file."""
 
     phase: str
     scenario: str
@@ -83,13 +84,13 @@ class GateFailure:
 
 @dataclass(slots=True)
 class GateResult:
-    """What the gate found; ``unjudged`` says why a green one would mean less.
+    """What the gate found; ``unjudged`` has reasons why a green result means less.
 
     Attributes:
-        known: of each failure that the baseline knows of, how often it was met.
-        not_run: parts that did not come to their end, since time was over.
-        cannot: scenarios that ask for what the subject cannot do.
-        interrupted: whether it ended early; it is what was found until then.
+        known: how often each failure in the baseline was found.
+        not_run: parts that did not finish, since time was over.
+        cannot: scenarios that need something that the subject cannot do.
+        interrupted: whether Ctrl-C ended it early.
     """
 
     rows: list[GateRow] = field(default_factory=list)
@@ -101,14 +102,14 @@ class GateResult:
     interrupted: bool = False
 
     @property
-    def asked_too_little(self) -> list[str]:
-        """Scenarios of which neither the machine nor the soak was completed."""
+    def unfinished_scenarios(self) -> list[str]:
+        """Scenarios of which neither the machine nor the soak finished."""
         left = set(self.not_run)
         return sorted({s for s, _ in left if {(s, "machine"), (s, "soak")} <= left})
 
 
 @dataclass(frozen=True, slots=True)
-class Far:
+class GateProgress:
     """The progress of the gate; ``left_s`` is -1 while the rest cannot be estimated."""
 
     done: int
@@ -117,21 +118,21 @@ class Far:
     left_s: float
 
 
-Progress = Callable[[Far], None]
+Progress = Callable[[GateProgress], None]
 
 
 @dataclass(frozen=True, slots=True)
 class GateOptions:
-    """How the gate runs; nothing of it decides what a program does.
+    """How the gate runs; none of this decides what a program does.
 
     Attributes:
         workers: how many parts run at a time.
-        max_time_s: seconds after which no part runs any more; None: to the end.
-        first_only: whether the first failure ends it.
-        baseline: failures that are known and wanted to be no reason for red.
-        artefacts: where case files go.
+        max_time_s: seconds after which every part is stopped; None: no limit.
+        first_only: whether the first failure ends the gate.
+        baseline: known failures, which do not make the gate red.
+        artefacts: the directory for case files.
         cases: the directory of the recorded cases.
-        mutant_file: where the planted bug is written; "" if it is one of ours.
+        mutant_file: the file that defines the planted bug; "" if it is one of ours.
     """
 
     workers: int = 1
@@ -155,7 +156,7 @@ def check(
     subject: NamedSubject | None = None,
     options: GateOptions = _DEFAULT,
 ) -> GateResult:
-    """Run the gate over these scenarios; each law broken is reported once.
+    """Run the gate over these scenarios; each violated law is reported once.
 
     Raises:
         BadCaseFile: a recorded case cannot be read.
@@ -177,7 +178,7 @@ def check(
 def _cases_of(
     scenarios: Sequence[str], subject: NamedSubject | None, directory: Path
 ) -> dict[str, tuple[CaseFile, ...]]:
-    """The recorded cases by scenario, those that the subject can do."""
+    """The recorded cases by scenario, without those that the subject cannot run."""
     can = subject.can if subject else EVERYTHING
     recorded = [CaseFile.load(path) for path in sorted(directory.glob(f"*{SUFFIX}"))]
     return {
@@ -218,16 +219,16 @@ class _Gate:
 
     @property
     def parts(self) -> list[Part]:
-        """All parts, as they begin and as they are told."""
+        """All parts, in the order in which they begin and are reported."""
         return [Part(name, phase) for name in self.asked for phase in PHASES]
 
     def run(self) -> None:
-        """Run all parts, then shrink of each law the first that broke it."""
+        """Run all parts, then shrink the first failure of each law."""
         options = self.options
         until = None
         if options.max_time_s is not None:
             until = self.began + options.max_time_s
-        self.progress(self._far())
+        self.progress(self._progress())
         if len(self.asked) > 1:
             warm_up()
         work = work_of(self.planned)
@@ -235,9 +236,9 @@ class _Gate:
         with SideBySide(work, options.workers, timeout_s) as side_by_side:
             try:
                 side_by_side.add(self._in_order(until))
-                for part, row in side_by_side.told(until):
+                for part, row in side_by_side.messages(until):
                     self._take(part, row)
-                    self.progress(self._far())
+                    self.progress(self._progress())
                     if options.first_only and self._wanted():
                         break
             finally:
@@ -247,12 +248,12 @@ class _Gate:
             side_by_side.add(
                 [Part(one.scenario, one.phase, one) for one in self._wanted()]
             )
-            for part, row in side_by_side.told():
+            for part, row in side_by_side.messages():
                 self._take(part, row)
-                self.progress(self._far())
+                self.progress(self._progress())
 
     def _in_order(self, until: float | None) -> list[Part]:
-        """Where time is short, something of every scenario comes first, or nothing."""
+        """The parts in order; with a time limit, one of each scenario first."""
         if until is None:
             return self.parts
         if time.monotonic() >= until:
@@ -260,7 +261,7 @@ class _Gate:
         return sorted(self.parts, key=lambda part: _IN_HASTE.index(part.phase))
 
     def end(self) -> None:
-        """Say what was run, and keep what was found; what is not shrunk, as it is."""
+        """Add up what was run, and save a case file for each failure."""
         result = self.result
         for part in self.parts:
             mine = [one for one in self.found if _part_of(one) == part]
@@ -301,14 +302,14 @@ class _Gate:
         self.result.unjudged.append(said)
 
     def _known(self, found: Found) -> Known | None:
-        """The entry of the baseline that a failure is."""
+        """The entry of the baseline that lists a failure; None if none does."""
         for known in self.options.baseline:
             if known.is_of(found.law, found.scenario):
                 return known
         return None
 
     def _wanted(self) -> list[Found]:
-        """Of each law the first unknown failure, in the order of the parts."""
+        """The first failure of each law that is not in the baseline."""
         order = {part: number for number, part in enumerate(self.parts)}
         first: dict[str, Found] = {}
         for one in sorted(self.found, key=lambda each: order[_part_of(each)]):
@@ -317,7 +318,7 @@ class _Gate:
         return list(first.values())
 
     def _shrunk_at_once(self, found: Found) -> ShrinkResult | None:
-        """What an interrupt left as it was found."""
+        """Confirm a failure that an interrupt left unshrunk; None if it is not one."""
         mutant = self.planned.mutant
         try:
             with applied(mutant) if mutant else nullcontext():
@@ -338,8 +339,8 @@ class _Gate:
         path = case.save_beside(self.options.artefacts, stem)
         return GateFailure(found.phase, found.scenario, found.law, shrunk, path)
 
-    def _far(self) -> Far:
-        """How far it is, and how long the rest takes if it goes on like that."""
+    def _progress(self) -> GateProgress:
+        """The progress so far, and the time left at the present speed."""
         done = sum(
             all(Part(name, phase) in self.over for phase in PHASES)
             for name in self.asked
@@ -353,7 +354,7 @@ class _Gate:
             if self.options.max_time_s is not None:
                 left = min(left, max(0.0, self.options.max_time_s - spent))
         laws = len(self._wanted()) if self.found else 0
-        return Far(done, len(self.asked), laws, left)
+        return GateProgress(done, len(self.asked), laws, left)
 
     def _cost(self, part: Part, *, whole: bool) -> float:
         is_whole = whole or part in self.over
@@ -376,7 +377,7 @@ def case_of(
     subject: str = "",
     mutant_file: str = "",
 ) -> CaseFile:
-    """The case file of what was shrunk."""
+    """The case file of a shrunk failure."""
     result = shrunk.result
     return CaseFile(
         scenario=scenario,

@@ -1,8 +1,8 @@
-"""Parts of the gate: a phase of one scenario, and the messages it sends while it runs.
+"""Parts of the gate: one phase of one scenario, run in a child process.
 
-A part runs in a child process of the gate and only sends messages: its progress, each
-program that broke a law, whatever could not be judged. ``run_part`` is all of it; when
-parts run, and what becomes of what they found, belongs to ``gate``.
+A part sends messages to the gate: how many programs have run, each program that
+violated a law, and what could not be judged. ``gate`` decides when a part runs and what
+becomes of its failures.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _EPISODES_THAT_REACH_ALL = 1000
 
 @dataclass(frozen=True, slots=True)
 class GateProfile:
-    """How hard the gate tries; numbers are for each scenario.
+    """How much the gate tries for each scenario.
 
-    ``part_timeout_s`` is processor time, after which a part of it is ended as hung.
+    ``part_timeout_s`` is processor time; a part that takes longer is ended as hung.
     """
 
     machine_cases: int
@@ -52,7 +52,7 @@ class Planned:
     """What all parts of one gate share.
 
     Attributes:
-        mutant: the bug that is planted; None on the store as it is.
+        mutant: the bug that is planted; None for none.
         subject: the store that is judged; None for our engine.
         cases: the recorded cases, by scenario.
     """
@@ -65,7 +65,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A program that broke a law, and where."""
+    """A program that violated a law, and the part that found it."""
 
     phase: Phase
     scenario: str
@@ -75,7 +75,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One phase of one scenario; with ``found``, the shrinking of that instead."""
+    """One phase of one scenario; with ``found``, the shrinking of that failure."""
 
     scenario: str
     phase: Phase
@@ -91,7 +91,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
-    """Why something was not judged, or a law never asked."""
+    """Why something was not judged, or a required law or probe not reached."""
 
     why: str
 
@@ -110,9 +110,9 @@ def runs_of(part: Part, planned: Planned) -> int:
 
 
 def run_part(part: Part, tell: Tell, planned: Planned) -> None:
-    """Run one part in this process; yields ``Ran``, ``Found``, ``Unjudged``.
+    """Run one part in this process; tell ``Ran``, ``Found`` and ``Unjudged``.
 
-    Shrinking a finding yields one ``ShrinkResult``.
+    A part that shrinks a failure tells one ``ShrinkResult``.
     """
     with _with_bug(planned):
         if part.found is not None:
@@ -126,11 +126,11 @@ def run_part(part: Part, tell: Tell, planned: Planned) -> None:
 
 
 def shrunk_here(found: Found, planned: Planned, runs: int) -> ShrinkResult:
-    """What was found, shrunk in this process; the caller plants the bug.
+    """Shrink a failure in this process; the caller plants the bug.
 
     Raises:
-        NothingToShrink: run on its own it breaks no such law.
-        ShrinkInterrupted: by Ctrl-C; it holds what was reached.
+        NothingToShrink: run alone, the program does not violate the law.
+        ShrinkInterrupted: by Ctrl-C; it has the smallest program so far.
     """
     run = runner_of(planned.subject)
     return shrink(found.program, found.scenario, found.law, budget_runs=runs, run=run)
@@ -148,7 +148,7 @@ def _shrink(found: Found, tell: Tell, planned: Planned) -> None:
 
 
 def _replay_cases(part: Part, tell: Tell, planned: Planned) -> None:
-    """Replay what was once found with this scenario; nothing may be broken now."""
+    """Replay the recorded cases of the scenario; none may violate a law."""
     run, scenario = runner_of(planned.subject), part.scenario
     for number, case in enumerate(planned.cases.get(scenario, ()), start=1):
         result = run(case.program, scenario)
@@ -160,7 +160,7 @@ def _replay_cases(part: Part, tell: Tell, planned: Planned) -> None:
 
 
 def _search(part: Part, tell: Tell, planned: Planned) -> None:
-    """Let Hypothesis look for a program that breaks a law."""
+    """Let Hypothesis search for a program that violates a law."""
     scenario, count = part.scenario, planned.profile.machine_cases
     try:
         failure = first_failure(
@@ -178,7 +178,7 @@ def _search(part: Part, tell: Tell, planned: Planned) -> None:
 
 
 def _soak(part: Part, tell: Tell, planned: Planned) -> None:
-    """Run seeded episodes, and see that they reached what they should."""
+    """Run seeded episodes, and check that they reached the required laws and probes."""
     scenario, told, tally = part.scenario, 0, Tally()
     named = planned.subject.name if planned.subject else ""
     count = planned.profile.soak_episodes
@@ -207,9 +207,9 @@ def _tell_failure(tally: Tally, scenario: str, tell: Tell) -> None:
 
 
 def missing_from(tally: Tally, scenario: Scenario) -> Iterator[str]:
-    """Required laws and probes that no episode reached.
+    """The required laws and probes that no episode has reached.
 
-    Yields none after too few episodes to tell, or after a failure.
+    Empty after fewer than a thousand episodes, or after a failure.
     """
     if tally.episodes < _EPISODES_THAT_REACH_ALL or tally.failures:
         return
@@ -222,5 +222,5 @@ def missing_from(tally: Tally, scenario: Scenario) -> Iterator[str]:
 
 
 def work_of(planned: Planned) -> Callable[[Part, Tell], None]:
-    """``run_part`` of one gate."""
+    """``run_part`` with the plan of one gate."""
     return partial(run_part, planned=planned)

@@ -1,12 +1,11 @@
 """State machines: Hypothesis drives a scenario, rule by rule.
 
-A rule writes a phrase and steps it, nothing else; what ops mean and whether the store
-was right is said in ``Episode.step``. Phrases are those of seeded programs: ops that
-belong together, as a crash with the restarts that recover from it, written on one
-draft, so that later ones know what earlier ones stored. Every op is legal in every
-state, so no rule needs a precondition. What
-is found is cut down by ``harness.failures.shrink``, not by Hypothesis; who searches by
-a machine is ``machine_search``.
+A rule writes a *phrase* and steps it, and nothing else; ``Episode.step`` runs the ops
+and asks the laws. A phrase is a few ops that belong together, such as a crash with the
+restarts that recover from it. Seeded programs are made of the same phrases. All phrases
+of a program share one draft, so that later ones know what earlier ones stored. Every op
+is legal in every state, so no rule needs a precondition. Failures are shrunk by
+``harness.failures.shrink``, not by Hypothesis; ``machine_search`` runs a machine.
 """
 
 from __future__ import annotations
@@ -44,12 +43,12 @@ NOTHING = Skipped("there was no op")
 
 @dataclass(frozen=True, slots=True)
 class FoundFailure:
-    """A program that a machine found to break a law.
+    """A program with which a machine violated a law.
 
     Attributes:
-        step: number of the op at which the law was broken; the number of ops when
-            only the end of the episode showed it.
-        mutant: id of the planted bug it was found with, "" on the clean engine.
+        step: number of the op at which the law was violated; the number of ops if only
+            the end of the episode showed it.
+        mutant: id of the planted bug; "" on the clean engine.
     """
 
     scenario: str
@@ -65,8 +64,8 @@ class Recorder:
     """The newest failing program of each law, and how much was run.
 
     ``starts`` counts starts that were judged, ``probes`` hits by name. Hypothesis runs
-    a failure once more to report it, so after a search the newest program is the shrunk
-    one, if Hypothesis was configured to shrink.
+    a failure once more to report it; so if it shrinks, the newest program is the shrunk
+    one.
     """
 
     mutant: str = ""
@@ -77,7 +76,7 @@ class Recorder:
     progress: Callable[[int], None] | None = None
 
     def add(self, episode: Episode) -> None:
-        """Count a finished episode; returns how many there were."""
+        """Count a finished episode, and report the number to ``progress``."""
         self.episodes += 1
         self.starts += episode.starts
         self.probes.update(episode.probes)
@@ -91,7 +90,7 @@ class StoreMachine(RuleBasedStateMachine):
     scenario: ClassVar[Scenario]
     recorder: ClassVar[Recorder]
     explore: ClassVar[int] = 0
-    """How many crash states of a history that broke no law are glanced at."""
+    """How many crash states of a history that violated no law are tried."""
     subject: ClassVar[MakesSubjects | None] = None
     """The store that is driven; None for our engine."""
 
@@ -112,12 +111,12 @@ class StoreMachine(RuleBasedStateMachine):
         self.episode = Episode(name, setup, subject=subject, keep_trace=False)
 
     def take(self, *kinds: Kind) -> None:
-        """Write a phrase of one of these kinds, and step it."""
+        """Write a phrase of one of these kinds, and step its ops."""
         assert self.draft is not None, "the initialize rule runs before any other"
         self.step(*write_one_of(kinds, self.draft))
 
     def step(self, *ops: Op) -> None:
-        """Take each op and let it be judged; ``seen`` is what was seen of the last."""
+        """Run and judge each op; ``seen`` becomes the observation of the last one."""
         assert self.episode is not None, "the initialize rule runs before any other"
         INTERRUPTS.heed()  # Hypothesis has callbacks out of which none is raised
         for op in ops:
@@ -132,13 +131,13 @@ class StoreMachine(RuleBasedStateMachine):
                 raise
 
     def teardown(self) -> None:
-        """Judge the end of an episode that went well so far, and give it back."""
+        """Judge the end of an episode that violated no law, and close it."""
         if self.episode is None:
             return
         try:
             if not self.failed:
                 self.episode.finish()
-                self._glance()
+                self._try_crashes()
         except (LawViolated, LawUnknown) as breach:
             self._record(breach, len(self.taken))
             raise
@@ -146,8 +145,8 @@ class StoreMachine(RuleBasedStateMachine):
             self.recorder.add(self.episode)
             self.episode.close()
 
-    def _glance(self) -> None:
-        """Look at crashes of the history; what breaks a law there is raised as here."""
+    def _try_crashes(self) -> None:
+        """Try a few crashes of the history; raise if one violates a law."""
         if not self.explore:
             return
         program = Program(self.setup, tuple(self.taken))
@@ -185,14 +184,14 @@ def machine_for(
 
     Args:
         asked: a scenario, or the name of one of the catalogue.
-        recorder: where failing programs go; the class has one of its own otherwise.
-        explore: how many crash states of each history are glanced at.
+        recorder: where failing programs go; by default the class has its own.
+        explore: how many crash states of each history are tried.
         subject: the store to drive, with what it can do of the scenario; by default
             our engine.
 
     Raises:
         KeyError: there is no such scenario.
-        ValueError: nothing of the scenario can be asked of the subject.
+        ValueError: the subject can do nothing of the scenario.
     """
     scenario = SCENARIOS[asked] if isinstance(asked, str) else asked
     can = subject.can if subject else EVERYTHING
@@ -217,7 +216,7 @@ def machine_for(
 
 
 def _beginning(scenario: Scenario, can: frozenset[Capability]) -> object:
-    """The rule that runs first: some store, with some messages in it."""
+    """The rule that runs first: it opens a store and puts some messages."""
 
     def begin(self: StoreMachine, source: DataObject) -> None:
         chance = HypothesisChance(source.draw)

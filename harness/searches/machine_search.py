@@ -1,7 +1,7 @@
-"""Machine search: a machine of a scenario, run until it breaks a law.
+"""Machine search: runs a scenario's machine until it violates a law.
 
-What it finds is shrunk by ours, which knows that any op can be cut; the gate finds
-first, and shrinks of all that was found what it tells.
+Failures are shrunk by our own shrinker, which knows that any op can be left out. The
+gate calls ``first_failure``, and shrinks only what it reports.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from crashmq.models.laws.registry import LawViolated
 
 
 class SearchInterrupted(KeyboardInterrupt):
-    """An interrupt during a search: what it had found, and how many programs it ran."""
+    """Ctrl-C during a search; it has the failure so far and the number of programs."""
 
     def __init__(self, found: FoundFailure | None, runs: int) -> None:
         super().__init__()
@@ -46,25 +46,24 @@ def find_failure(
     seed: int | None = None,
     mutant: str = "",
 ) -> FoundFailure | None:
-    """Let Hypothesis search a scenario until a law is broken, then shrink.
+    """Let Hypothesis search a scenario until a law is violated, then shrink.
 
-    Our own shrinker cuts what was found, for it knows that any op can go: it needs
-    tens of runs where Hypothesis's needs thousands, and ends with fewer ops.
+    Shrinking is ours: it needs tens of runs where Hypothesis needs thousands, and ends
+    with fewer ops.
 
     Args:
         scenario_name: of the catalogue.
         profile: of ``search_settings``; ``ci`` finds the same each time.
-        max_examples: cases to try instead of the profile's number.
-        seed: the chance to use, so that a search can be repeated; without one the
-            profile decides.
+        max_examples: how many programs to try; None: the profile's number.
+        seed: of the search, so that it can be repeated; None: the profile decides.
         mutant: id of a planted bug to search with; "" for the clean engine.
 
     Returns:
-        The shrunk program, or None if no case broke a law.
+        The shrunk program, or None if no program violated a law.
 
     Raises:
         LawUnknown: a law could not be judged, which is a defect of ours.
-        SearchInterrupted: by Ctrl-C; it holds what was found.
+        SearchInterrupted: by Ctrl-C; it has the failure so far.
     """
     recorder = Recorder(mutant)
     machine = machine_for(scenario_name, recorder)
@@ -83,19 +82,19 @@ def first_failure(
     subject: NamedSubject | None,
     progress: Callable[[int], None],
 ) -> FoundFailure | None:
-    """What a search of the profile ``ci`` finds first, not shrunk.
+    """Search with the profile ``ci``, and return the first failure, not shrunk.
 
     The caller plants the bug, if there is one.
 
     Args:
         scenario_name: of the catalogue.
-        max_examples: cases to try.
+        max_examples: how many programs to try.
         subject: the store to drive; None for our engine.
-        progress: told how many cases were run, after each.
+        progress: called after each program with how many were run.
 
     Raises:
         LawUnknown: a law could not be judged, which is a defect of ours.
-        SearchInterrupted: by Ctrl-C; it holds what was found.
+        SearchInterrupted: by Ctrl-C; it has the failure so far.
     """
     recorder = Recorder(progress=progress)
     machine = machine_for(scenario_name, recorder, subject=subject)
@@ -103,7 +102,7 @@ def first_failure(
 
 
 def warm_up() -> None:
-    """Let Hypothesis learn what it learns once a process, before others are forked."""
+    """Let Hypothesis set up what it needs once per process; call before forking."""
     machine = machine_for("clean_restart")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -121,7 +120,7 @@ def _chosen(
 
 
 def _first_of(machine: type[StoreMachine], chosen: settings) -> FoundFailure | None:
-    """The failure that a machine's search ends with."""
+    """Run a machine's search; return the failure that ended it."""
     failures = machine.recorder.failures
     try:
         run_state_machine_as_test(machine, settings=chosen)
@@ -144,10 +143,10 @@ def _shrunk_or_cut(found: FoundFailure, runs: int) -> FoundFailure:
 
 
 def shrunk(found: FoundFailure, *, budget_runs: int = 2000) -> FoundFailure:
-    """The same failure with the smallest program found; a mutant must be applied.
+    """The same failure with the smallest program found; a bug must be planted already.
 
     Raises:
-        NothingToShrink: run on its own, the program does not break the law.
+        NothingToShrink: run alone, the program does not violate the law.
     """
     smaller = shrink(
         found.program, found.scenario, found.violated, budget_runs=budget_runs

@@ -1,7 +1,7 @@
-"""How hard Hypothesis searches: our profiles, every setting named.
+"""How much Hypothesis searches: our profiles, with every setting named.
 
-A setting left out would be inherited from whatever profile is loaded, and under CI
-that is Hypothesis's own: derandomized and without a database, whoever registers.
+A setting that is not named would come from whatever profile is loaded. In CI that is
+Hypothesis's own, derandomized and without a database, whoever registers others.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ def search_settings(
     """The settings of one profile.
 
     Args:
-        profile: ``dev`` (chance again each time, remembers failures), ``ci`` (the same
-            cases each time, remembers nothing) or ``nightly`` (many cases).
-        max_examples: cases to try instead of the profile's number.
-        steps: rules a machine takes in one case.
-        shrinks: whether Hypothesis shrinks and prints what it found. Programs are
-            better left to ``shrink``, which knows that any op can be cut.
+        profile: ``dev`` (another seed each time, remembers failures), ``ci`` (the same
+            programs each time, remembers nothing) or ``nightly`` (many programs).
+        max_examples: how many programs to try; None: the profile's number.
+        steps: rules that a machine runs in one program.
+        shrinks: whether Hypothesis shrinks and prints what it found. Our ``shrink`` is
+            better at it: it knows that any op can be left out.
 
     Raises:
         ValueError: there is no such profile.
@@ -57,7 +57,7 @@ def search_settings(
 
 
 def register_profiles() -> None:
-    """Let Hypothesis know the profiles, as ``crashmq-dev`` and so on."""
+    """Register the profiles with Hypothesis, as ``crashmq-dev`` and so on."""
     for name in PROFILE_NAMES:
         settings.register_profile(f"crashmq-{name}", search_settings(name))
 

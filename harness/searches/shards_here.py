@@ -1,8 +1,8 @@
-"""The shards of a run in processes of this machine, without Spark.
+"""Runs the shards of a soak in processes of this machine, without Spark.
 
-A child does one shard and commits it as an executor would, so a run that was begun
-here can be gone on with there. A shard whose child died is given to another one, which
-takes care (``reports.careful``); it is given up if that leads nowhere.
+A child does one shard and commits it as a Spark executor would, so a run that was begun
+there can be continued here. If a child dies, another one gets its shard and runs it
+with care (``reports.careful``). A shard that still cannot be done ends the run.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def run_here(
     ):
         side.add(islice(waiting, workers))
         while not side.is_idle:
-            for shard, what in side.told(until=time.monotonic() + _POLL_S):
+            for shard, what in side.messages(until=time.monotonic() + _POLL_S):
                 match what:
                     case ShardResult():
                         if isinstance(out, Remote):
@@ -99,7 +99,10 @@ def run_here(
 
 @contextmanager
 def _staged(out: Place) -> Iterator[Path]:
-    """Where children commit their shards: in the run, or beside the way to it."""
+    """The directory in which children commit their shards.
+
+    The run's own; for a run in an object store, a temporary one beside it.
+    """
     if isinstance(out, Path):
         yield out
         return

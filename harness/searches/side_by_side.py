@@ -1,10 +1,9 @@
-"""Side by side: jobs in forked children, several at a time, with their messages.
+"""Side by side: runs jobs in forked children, several at a time, with their messages.
 
-A job is done by a child of its own, so that it leaves no memory behind, and one that
-dies or hangs costs only itself. A child's messages come through a pipe at once: what it
-has found is safe before the job is over, however it ends. A job may lead to others,
-which are added while some run. What a job is, and what its messages are, is the
-caller's business.
+Each job has a child of its own, so that it leaves no memory behind, and a child that
+dies or hangs costs only its job. Messages arrive through a pipe at once, so what a job
+has found is known however it ends. Jobs may be added while others run. What a job and
+its messages are is up to the caller.
 """
 
 from __future__ import annotations
@@ -43,13 +42,13 @@ _WAITING_MS = 200.0
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """A job's child has ended; ``how`` is "" where it did all of it, as ``Lost``'s."""
+    """A child has ended; ``how`` is "" if its job is done, else as in ``Lost``."""
 
     how: str = ""
 
 
 class SideBySide(Generic[J]):
-    """Children that do jobs; a context that leaves none of them behind.
+    """Children that do jobs; a context that ends them all when it is left.
 
     Invariants:
         there are at most ``workers`` children
@@ -58,11 +57,12 @@ class SideBySide(Generic[J]):
     def __init__(
         self, work: Callable[[J, Tell], None], workers: int, timeout_s: float
     ) -> None:
-        """Does nothing yet.
+        """Start nothing yet.
 
         Args:
-            work: done in a child; what it tells must be picklable.
-            workers: how many children there are at a time, >= 1.
+            work: called in a child with the job and a function that sends a picklable
+                message.
+            workers: how many children run at a time, >= 1.
             timeout_s: seconds of processor time after which a child is ended.
         """
         assert workers >= 1, workers
@@ -77,7 +77,7 @@ class SideBySide(Generic[J]):
         assert len(self._children) <= self.workers, len(self._children)
 
     def __enter__(self) -> Self:
-        """Begin without a child."""
+        """Enter the context without a child."""
         return self
 
     def __exit__(
@@ -86,18 +86,18 @@ class SideBySide(Generic[J]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End every child, done or not."""
+        """End every child, whether or not its job is done."""
         while self._children:
             self._children.popitem()[1].close()
 
     def add(self, jobs: Iterable[J]) -> None:
-        """Let these jobs be done after those that wait."""
+        """Append jobs to those that wait."""
         for job in jobs:
             self._waiting.append((self._added, job))
             self._added += 1
 
     def drop_waiting(self) -> None:
-        """Begin no more jobs."""
+        """Drop the jobs that have not begun."""
         self._waiting.clear()
 
     @property
@@ -105,14 +105,14 @@ class SideBySide(Generic[J]):
         """Whether every job that was added is over."""
         return not (self._children or self._waiting)
 
-    def told(self, until: float | None = None) -> Iterator[tuple[J, object]]:
-        """The children's messages, each with its job, until all jobs are done.
+    def messages(self, until: float | None = None) -> Iterator[tuple[J, object]]:
+        """Yield the children's messages, each with its job, until all jobs are over.
 
-        The last message of each job is an ``Over``. At pauses of some tenths of a
-        second without a message ``until`` is checked.
+        The last message of a job is an ``Over``.
 
         Args:
-            until: a ``time.monotonic()`` at which it ends, even if jobs still run.
+            until: a ``time.monotonic()`` at which to stop although jobs run; looked at
+                every few tenths of a second when no message arrives.
         """
         while self._children or self._waiting:
             if until is not None and time.monotonic() >= until:
@@ -123,7 +123,7 @@ class SideBySide(Generic[J]):
             yield from self._ready(_WAITING_MS)
 
     def left(self) -> Iterator[tuple[J, object]]:
-        """Messages of children that were not delivered yet; does not wait."""
+        """Yield the messages that have arrived and were not read yet; does not wait."""
         while self._children:
             before = len(self._children)
             heard = list(self._ready(0.0))
@@ -166,7 +166,7 @@ class _Child(Generic[J]):
         self.pid, self.reader = child_that(be_it)
 
     def end(self) -> str:
-        """Wait for the child, which has closed its pipe; "" if it did all."""
+        """Wait for the child, which has closed its pipe; return how, as in ``Over``."""
         os.close(self.reader)
         code = reaped(self.pid)
         if code == -signal.SIGPROF:
@@ -176,7 +176,7 @@ class _Child(Generic[J]):
         return f"exit:{code}" if code else ""
 
     def close(self) -> None:
-        """End the child, whatever it does."""
+        """End the child at once."""
         os.close(self.reader)
         os.kill(self.pid, signal.SIGKILL)
         reaped(self.pid)

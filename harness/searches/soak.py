@@ -1,10 +1,10 @@
-"""Soak: numbered episodes to records, in volume, whatever an episode does.
+"""Soak: runs many numbered episodes and makes a record of each, however it ends.
 
-``SoakTask`` is the whole definition of a run, frozen and picklable: a number and it
-decide a record, but for its timing. A shard runs in supervised children, so that an
-episode that hangs or takes its process with it is a row as well. Every hundredth
-episode of a scenario is run twice and must give the same digest (DET-1). Spreading
-shards over executors, and what is made of the records, belong to ``reports``.
+``SoakTask`` is the frozen and picklable definition of a run: together with an episode's
+number it decides the record, except for the timing. A shard runs in supervised child
+processes, so an episode that hangs or kills its process has a record too. Every
+hundredth episode of a scenario is run twice and must give the same digest (DET-1).
+``reports`` spreads shards over executors and evaluates the records.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from crashmq.harness.explore.sample import sample
 from crashmq.harness.guards.invariants import invariants_checked
 from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import applied
-from crashmq.harness.searches.aiming import aimed_as_far_as_it_came, perhaps_aimed
+from crashmq.harness.searches.aiming import aimed_until_lost, perhaps_aimed
 from crashmq.harness.searches.event_rows import event_of
 from crashmq.harness.searches.supervised import Lost, supervised
 from crashmq.harness.subjects.named import subject_named
@@ -58,19 +58,21 @@ _PACKAGES = ("engine", "models", "scenarios", "harness")
 
 @dataclass(frozen=True, slots=True)
 class SoakTask:
-    """One run of any length: episode n is scenario n modulo their number, from seed, n.
+    """One run of any length.
+
+    Episode n is of scenario n modulo their number; its program follows from (seed, n).
 
     Attributes:
         run_id: a hash of all the rest; make a task with ``define``.
         mutant: id of the bug planted while episodes run; "" for the clean engine.
-        code_version: a hash of the source text, since another engine digests
-            otherwise.
-        episode_timeout_s: of processor time, after which an episode is killed and its
-            outcome is timeout; a shard in which many are has little patience left.
-        explore: how many crash states of an episode that passed are sampled too.
-        invariants: whether classes are checked for the invariants that they list.
-        subject: the name of the store that is judged, as ``harness.subjects.named``
-            has it; "" for our engine.
+        code_version: a hash of the source text, since another engine may give other
+            digests.
+        episode_timeout_s: processor time after which an episode is killed, with the
+            outcome ``timeout``; shorter in a shard in which many were.
+        explore: how many crash states of each passed episode are tried too.
+        invariants: whether classes that list invariants have them checked.
+        subject: the store that is judged, by its name in ``harness.subjects.named``; ""
+            for our engine.
     """
 
     run_id: str
@@ -93,7 +95,7 @@ class SoakTask:
         *,
         invariants: bool = False,
     ) -> Self:
-        """The task of these scenarios, named by what decides it."""
+        """The task of these scenarios, named by a hash of all that decides it."""
         task = cls(
             "",
             scenarios,
@@ -106,7 +108,7 @@ class SoakTask:
         return task._named()
 
     def judging(self, subject: str) -> Self:
-        """The same of another store, by its name; of our engine for ""."""
+        """The same task for another store, by its name; "" for our engine."""
         return replace(self, subject=subject)._named()
 
     def _named(self) -> Self:
@@ -136,14 +138,14 @@ class SoakTask:
         return self.scenarios[number % len(self.scenarios)]
 
     def program_of(self, number: int) -> Program:
-        """The program of an episode, its damage not aimed."""
+        """The program of an episode, before its damage is aimed."""
         scenario = SCENARIOS[self.scenario_of(number)]
         named = subject_named(self.subject)
         can = named.can if named else EVERYTHING
         return searched_program(scenario, self.seed, number, can)
 
     def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
-        """One record for each episode, by number; no episode raises out of here."""
+        """Yield one record for each episode, by number, however the episode ends."""
         number, hung, patience_s = shard.first_episode, 0, self.episode_timeout_s
         while number < shard.end:
             numbers = range(number, shard.end)
@@ -160,11 +162,11 @@ class SoakTask:
                     break
 
     def lost(self, number: int, how: str) -> EpisodeRecord:
-        """The record of an episode that must not be run here."""
+        """The record of an episode that must not be run again; ``how`` says why."""
         return self._record_of(self.program_of(number), Lost(number, how))
 
     def run_episode(self, number: int) -> EpisodeRecord:
-        """Run and judge one episode here; the planted bug is the caller's to apply."""
+        """Run and judge one episode in this process; the caller plants the bug."""
         scenario = self.scenario_of(number)
         program = self.program_of(number)
         if not self.subject:  # where ours has something to be damaged
@@ -215,9 +217,7 @@ class SoakTask:
         number, planted = lost.number, self._planted
         drawn = self.program_of(number)
         if not self.subject:
-            drawn = aimed_as_far_as_it_came(
-                drawn, self.seed, number, planted, timeout_s
-            )
+            drawn = aimed_until_lost(drawn, self.seed, number, planted, timeout_s)
         return self._record_of(drawn, lost)
 
     def _record_of(self, drawn: Program, lost: Lost) -> EpisodeRecord:
@@ -280,17 +280,17 @@ class Tally:
 
     @property
     def violated(self) -> int:
-        """Episodes in which a law was broken."""
+        """Episodes in which a law was violated."""
         return self.outcomes.get(Outcome.VIOLATED.value, 0)
 
     @property
     def unjudged(self) -> int:
-        """Episodes that neither passed nor broke a law."""
+        """Episodes that neither passed nor violated a law."""
         return self.episodes - self.violated - self.outcomes.get("passed", 0)
 
 
 def tallied(task: SoakTask, episodes: int) -> Iterator[Tally]:
-    """The first episodes, in this process's children; the tally so far, grown."""
+    """Run the first episodes in child processes; yield the tally after each."""
     tally = Tally()
     for record in task.run_shard(Shard(0, episodes)):
         tally.add(record)
@@ -298,7 +298,7 @@ def tallied(task: SoakTask, episodes: int) -> Iterator[Tally]:
 
 
 def declared(scenarios: tuple[str, ...]) -> Declared:
-    """What could have happened in a run of these scenarios, by name."""
+    """Every op, probe and law that a run of these scenarios could have reached."""
     chosen = [SCENARIOS[name] for name in scenarios]
     laws, certain = declared_laws(), decided_by(EVERYTHING)
     return Declared(
@@ -331,7 +331,7 @@ def code_version() -> str:
 def _judge_determinism(
     record: EpisodeRecord, first: EpisodeResult, again: EpisodeResult, program: Program
 ) -> None:
-    """The same program must give the same digest, else nothing here is known."""
+    """Record a violation of DET-1 if two runs of one program gave different digests."""
     breaches = same_digest.violations(first.digest, again.digest)
     verdict = VerdictRecord(DETERMINISM, 1, len(breaches), "passed")
     if breaches:

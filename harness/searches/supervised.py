@@ -1,21 +1,21 @@
-"""Supervised: run numbered work in a child process that may die of it.
+"""Supervised: runs numbered work in a child process that may die of it.
 
-An episode can crash the interpreter, hang or leave it, and must cost its own row and
-nothing else. One forked child does the numbers in order and writes each row to a pipe;
-rows come in order, so the parent always knows which number is in flight. When the child
-ends early or takes too long, that number is ``Lost`` and another child goes on after
-it. A fork costs milliseconds once, a row microseconds. What a row is, and what to make
-of a lost one, is the caller's.
+An episode can crash the interpreter, hang or exit, and that must cost only its own row.
+One forked child does the numbers in order and writes each row to a pipe, so the parent
+always knows which number is in progress. If the child ends early or takes too long,
+that number is ``Lost`` and another child continues after it. A fork costs milliseconds
+once, a row microseconds. What a row is, and what to do about a lost one, is up to the
+caller.
 
-Work may fork, too. A child is a process group of its own, which is killed whole once
-the child has ended; a copy of it that comes back from the work ends there and tells
-nothing; and whoever still holds the pipe open keeps nobody waiting.
+Work may fork too. A child is a process group of its own, and all of it is killed once
+the child has ended. A copy of the child that returns from the work exits and sends
+nothing. A process that still holds the pipe open delays nobody.
 
-Too long is said in seconds of the child's own work, which the kernel counts and ends it
-by: a busy neighbour makes nothing late. A child that waits and does not work is ended
-by the clock on the wall, after many times as long. A child may be told how much it may
-grow; one that grew more ends between two numbers, and a new one goes on. Amid one
-number it may grow ``GROWTH_FACTOR`` times as much, and then gets no more.
+Time limits count the child's processor time; the kernel enforces them, so a busy
+machine makes no work late. A child that waits without working is ended after many times
+as long by the wall clock. A limit for memory growth can be given: a child that grew
+more ends between two numbers, and a new child continues. Within one number it may grow
+``GROWTH_FACTOR`` times as much; beyond that, allocations fail.
 """
 
 from __future__ import annotations
@@ -77,16 +77,16 @@ def supervised(
     around: Around = nullcontext,
     growth_max: int | None = None,
 ) -> Iterator[T | Lost]:
-    """One row for each number, in order, whatever the work does to its process.
+    """Yield one row for each number, in order, whatever the work does to its process.
 
     Args:
-        work: done in the child; its result must be picklable.
-        numbers: what to do, in this order.
+        work: called in the child; its result must be picklable.
+        numbers: the numbers to work on, in this order.
         timeout_s: seconds of processor time that one number may take before its child
-            is killed; on the wall it may take ``WALL_FACTOR`` times as long.
-        around: a context that the child is in while it works.
-        growth_max: bytes a child's memory may grow before another takes its place;
-            None where numbers build on what their child has done before.
+            is killed; by the wall clock, ``WALL_FACTOR`` times as long.
+        around: a context that the child enters for its work.
+        growth_max: bytes by which a child's memory may grow before a new child takes
+            over; None if numbers depend on what their child has done before.
     """
     done = 0
     while done < len(numbers):
@@ -128,7 +128,7 @@ class _Child:
         self.pid, self.reader = child_that(be_it)
 
     def rows(self) -> Iterator[T | Lost]:
-        """What the child wrote, until it has done all, ends or takes too long."""
+        """What the child wrote, until it has finished, ended or taken too long."""
         poll = select.poll()
         poll.register(self.reader, select.POLLIN)
         buffer = bytearray()
@@ -157,7 +157,7 @@ class _Child:
                 deadline = time.monotonic() + wall_s
 
     def end(self) -> str:
-        """Wait for the child, killing it if its time is over; how it ended."""
+        """Wait for the child, or kill it if its time is over; return how it ended."""
         if self.timed_out:
             os.kill(self.pid, signal.SIGKILL)
         code = self.code = reaped(self.pid)
@@ -174,7 +174,7 @@ class _Child:
 
 
 def has_ended(pid: int) -> bool:
-    """Whether a child has ended; it is still to be reaped."""
+    """Whether a child has ended, without reaping it."""
     options = os.WEXITED | os.WNOHANG | os.WNOWAIT
     return os.waitid(os.P_PID, pid, options) is not None
 
@@ -193,7 +193,7 @@ def reaped(pid: int) -> int:
 
 
 def taken_from(buffer: bytearray) -> list[Any]:
-    """The whole rows at the front of the buffer, which keeps the rest."""
+    """Remove the complete rows at the front of the buffer, and return them."""
     rows = []
     at = 0
     while len(buffer) - at >= _LENGTH.size:
@@ -276,7 +276,7 @@ def _be_the_child(
 def close_what_is_not_ours(writer: int) -> None:
     """In a child: close all files but the standard streams and its pipe.
 
-    Above all Spark's socket: held open here, it would outlive its worker.
+    Above all Spark's socket: if the child held it open, it would outlive its worker.
     """
     os.closerange(3, writer)
     os.closerange(writer + 1, _DESCRIPTORS_MAX)
@@ -291,7 +291,7 @@ def die_with(parent: int) -> None:
 
 
 class _Bounds:
-    """What one number may take of time, and all of a child's together of memory."""
+    """The limits of a child: time for each number, memory for all of them."""
 
     def __init__(self, timeout_s: float, growth_max: int | None) -> None:
         self._timeout_s = timeout_s
@@ -301,17 +301,17 @@ class _Bounds:
             _refuse_more_than(GROWTH_FACTOR * growth_max)
 
     def begin(self) -> None:
-        """Let the kernel end this process after so many more seconds of its work."""
+        """Let the kernel end this process after the time for one number."""
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_PROF, self._timeout_s)
 
     def has_grown(self) -> bool:
-        """Whether it was ever larger than it may be."""
+        """Whether the process has ever been larger than its limit."""
         return self._size_max is not None and _size() > self._size_max
 
 
 def _refuse_more_than(growth: int) -> None:
-    """Let this process get no more memory than so much: ``MemoryError`` after that."""
+    """Let allocations fail with ``MemoryError`` after so many bytes of growth."""
     if sys.platform == "linux":
         pages = int(Path("/proc/self/statm").read_text("ascii").split()[5])
         most = pages * resource.getpagesize() + growth
@@ -340,7 +340,7 @@ def _numbered(number: int, row: object) -> bytes:
 
 
 def lost_row(number: int) -> bytes:
-    """The row for what is being raised just now."""
+    """The row for a number whose work has just raised an exception."""
     return pickle.dumps(_lost(number), pickle.HIGHEST_PROTOCOL)
 
 

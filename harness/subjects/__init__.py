@@ -1,1 +1,1 @@
-"""Systems under test with one interface: our engine, and later others."""
+"""Systems under test behind one interface: our engine, and stores of others."""

@@ -1,4 +1,4 @@
-"""Allocation: the strategy by which a consumer of a program shares out queues."""
+"""Allocation: the strategy by which a program's consumer divides queues."""
 
 from __future__ import annotations
 

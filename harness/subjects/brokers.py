@@ -1,4 +1,4 @@
-"""Brokers: what a setup runs around its store, and who observes its deliveries."""
+"""Brokers: the broker around a store, if the setup has one, and its own puts."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Brokers:
     """The broker of each life of a store.
 
     Attributes:
-        broker: of the life that goes on; None if there is none.
-        put: does what a broker puts of its own, and tells of it.
+        broker: that of the present life; None if there is none.
+        put: does the puts of the broker itself, such as deliveries, and records them.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Brokers:
     def around(
         self, setup: Setup, store: MessageStore, disk: Disk, runtime: Runtime
     ) -> BrokerController | None:
-        """A broker for a life that begins; None: the store runs by itself."""
+        """Make the broker of a new life; None if the setup has a store alone."""
         delivers = setup.delivers_delayed
         if not (setup.keeps_progress or delivers):
             return None
@@ -71,7 +71,7 @@ class Brokers:
         return sender.put_in_its_topic(topic, put, TOPIC_QUEUES)
 
     def delays(self) -> tuple[tuple[int, int], ...] | None:
-        """Of each level the offset of the next message to deliver, sorted."""
+        """For each level, the queue_offset of the next message to deliver, sorted."""
         if self.broker is None or self.broker.schedule is None:
             return None
         return tuple(sorted(self.broker.schedule.service.offset_table.items()))
@@ -93,6 +93,6 @@ class Brokers:
 
 
 def _just_put(message: MessageToPut, put: Callable[[], Observation]) -> None:
-    """Do a put of the broker without an observer."""
+    """Do a put of the broker without recording it."""
     del message
     put()

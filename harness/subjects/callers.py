@@ -1,4 +1,4 @@
-"""Counts the callers in a store: a stop waits until no other caller is in it."""
+"""Counts the callers in a store: a shutdown waits until no other caller is in it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Callers:
         self._inside, self._stopping, self._alone = count, 0, None
 
     def wait_for_the_others(self, runtime: SimRuntime) -> None:
-        """Wait until no other caller is in the store: then its process ends."""
+        """Wait until no other caller is in the store, before its process ends."""
         self._stopping += 1
         while self._inside > self._stopping:
             if self._alone is None:

@@ -1,7 +1,7 @@
 """The capabilities of a subject: what a store can do beyond the core, each a protocol.
 
-A subject has a capability by having all of its methods. ``models.ops.Capability`` names
-each, since ops and laws say by these names what they need.
+A subject has a capability if it has all of its methods. ``models.ops.Capability`` names
+each; ops and laws declare by these names which they need.
 """
 
 from __future__ import annotations
@@ -112,17 +112,20 @@ class RunsSeveral(Protocol):
         """Let the op in progress stall while others run; returns a ``ClockMoved``."""
 
     def tell_rounds(self, turned: RoundOfHost) -> None:
-        """From now on let ``turned`` run each round that starts as everybody waits."""
+        """From now on let ``turned`` run each round that the host starts by itself.
+
+        The host does so when all activities wait.
+        """
 
 
 class LosesPower(Protocol):
-    """What was not synced can be lost, and it is known what that is.
+    """What was not synced can be lost, and the subject knows what that is.
 
-    Its ``crash`` takes power losses; one that ``StepsIn`` alone takes kills.
+    With this, ``crash`` accepts power losses; with ``StepsIn`` alone only kills.
     """
 
     def unsynced_from(self) -> Mapping[str, int]:
-        """The files that a power loss could change; path -> first byte at risk.
+        """The files that a power loss could change, each with its first byte at risk.
 
         -1 stands for a removed file that could come back.
         """
@@ -134,7 +137,7 @@ class LosesPower(Protocol):
         """The sectors of files that cannot be read now."""
 
     def tell_removals(self, note: Callable[[TakenAway], object]) -> None:
-        """From now on ``note`` what is removed or renamed, right before it is done."""
+        """From now on call ``note`` right before a file is removed or renamed."""
 
 
 class MeetsFaults(Protocol):
@@ -144,9 +147,9 @@ class MeetsFaults(Protocol):
         """Make calls to the disk fail until ``heal``."""
 
     def take_faults_met(self) -> Sequence[tuple[FaultCall, str]] | None:
-        """The calls that met a fault since this was last asked, with their paths.
+        """The calls that met a fault since the last call of this, with their paths.
 
-        None if unknown: then each fault counts as met, wherever that was.
+        None if unknown: then every set fault counts as met, by any file.
         """
 
     def heal(self) -> Healed:
@@ -174,7 +177,7 @@ class FindsStores(Protocol):
 
 
 class HasRoom(Protocol):
-    """Others can fill its disk, and set the times of its files."""
+    """A store on a disk of limited size, which foreign files can fill."""
 
     def fill_disk(self, percent: int) -> Observation:
         """Let a foreign file fill the disk; returns a ``DiskFilled``."""
@@ -224,7 +227,7 @@ class Deletes(Protocol):
 
 
 class TracksProgress(Protocol):
-    """It keeps how far groups of consumers have come, also over a crash."""
+    """It stores the offsets of groups of consumers, also over a crash."""
 
     def commit_offset(
         self, group: str, topic: str, queue_id: int, offset: int
@@ -237,12 +240,12 @@ class TracksProgress(Protocol):
     def reset_offset(
         self, group: str, topic: str, queue_id: int, offset: int, to: ResetTarget
     ) -> Observation:
-        """Set a group; its consumers meet that later: ``OffsetReset``."""
+        """Reset a group's offset; its consumers are told later: ``OffsetReset``."""
 
     def take_queue(
         self, group: str, topic: str, queue_id: int, where: FromWhere, at_ms: int
     ) -> Observation:
-        """Let a consumer begin with a queue that it is given: ``QueueTaken``."""
+        """Let a consumer begin with a queue assigned to it: ``QueueTaken``."""
 
     def delete_group(self, group: str) -> Observation:
         """Delete a group with its offsets: ``Done``."""
@@ -253,10 +256,10 @@ class TracksProgress(Protocol):
         """Set a group's configuration, new or known: ``Done``."""
 
     def clone_offset(self, group: str, target: str, topic: str) -> Observation:
-        """Give a group the offsets of another one on a topic: ``Done``."""
+        """Copy a group's offsets on a topic to the group ``target``: ``Done``."""
 
     def query_lowest_offsets(self, group: str, topic: str) -> Observation:
-        """The lowest offsets of all groups but one: ``LowestOffsets``."""
+        """The lowest offset on each queue of all groups but one: ``LowestOffsets``."""
 
     def offsets(self) -> tuple[tuple[tuple[str, str, int], int], ...] | None:
         """The offset of every group, topic and queue_id, sorted.
@@ -266,20 +269,20 @@ class TracksProgress(Protocol):
 
 
 class RunsConsumers(Protocol):
-    """Consumers of it are started, turned and ended one by one.
+    """Its consumers are started, run and ended one by one.
 
-    What they do is told to whom ``tell_consumers_to`` names, as events of a history.
-    They outlive a crash of the store, which is their broker.
+    What they do is passed as events to the function given to ``tell_consumers_to``.
+    They survive a crash of the store, which is their broker.
     """
 
     def tell_consumers_to(self, note: Callable[[Happening], None]) -> None:
-        """Pass on from now on what consumers do."""
+        """From now on call ``note`` with each event of a consumer."""
 
     def start_consumer(self, op: StartConsumer) -> Observation:
         """Start a client's consumer: ``Done``, or ``Skipped`` if it has one."""
 
     def resubscribe(self, op: Resubscribe) -> Observation:
-        """Let it subscribe something else: ``Done``."""
+        """Change a consumer's subscription: ``Done``."""
 
     def end_consumer(self, client: str, how: ConsumerEnd) -> Observation:
         """End a client's consumer: ``Done``."""
@@ -294,7 +297,7 @@ class RunsConsumers(Protocol):
 
 
 class HoldsPulls(Protocol):
-    """It answers pulls of a group, at once or when something has come."""
+    """It answers pulls of a group, at once or when messages have arrived."""
 
     def pull_through_broker(
         self,
@@ -304,14 +307,14 @@ class HoldsPulls(Protocol):
     ) -> Observation:
         """Pull as a consumer of a group.
 
-        ``begins`` is called first, with the offset of the group that the pull tells, or
-        -1; ``answer`` with the answer, during this call or a later one. Returns the
-        answer, or ``PullHeld`` if there is none yet.
+        ``begins`` is called first, with the group's offset that the pull commits, or
+        -1; ``answer`` is called with the answer, during this call or a later one.
+        Returns the answer, or ``PullHeld`` if there is none yet.
         """
 
 
 class Filters(Protocol):
-    """It filters the messages of a topic by what groups subscribe."""
+    """It filters the messages of a topic by the subscriptions of groups."""
 
     def subscribe(
         self,
@@ -321,7 +324,7 @@ class Filters(Protocol):
         expression_type: ExpressionType,
         version: int,
     ) -> Observation:
-        """Take over what a group's client subscribes: ``Done``, or ``Skipped``."""
+        """Register what a group's client subscribes: ``Done``, or ``Skipped``."""
 
     def unsubscribe(self, group: str) -> Observation:
         """Record that a group's client is gone: ``Done``."""
@@ -334,9 +337,9 @@ class Filters(Protocol):
         queue_offset: int,
         max_msg_nums: int,
     ) -> Observation:
-        """Read one queue as a group subscribes it: ``FilteredPull``.
+        """Read one queue with the filter of a group's subscription: ``FilteredPull``.
 
-        ``NotFiltered`` without a filter of what its client has told.
+        ``NotFiltered`` if the broker has no filter for what the client subscribes.
         """
 
     def filters(self) -> tuple[tuple[tuple[str, str], tuple[str, int]], ...] | None:
@@ -361,10 +364,13 @@ class DeliversDelayed(Protocol):
     """It delays messages, and reports each that it delivers."""
 
     def tell_deliveries(self, put: PutOfBroker) -> None:
-        """From now on let ``put`` do what the broker puts of its own."""
+        """From now on call ``put`` for each delayed message that the broker delivers.
+
+        ``put`` receives the message and a function that puts it, and must call that.
+        """
 
     def delays(self) -> tuple[tuple[int, int], ...] | None:
-        """Of each level the offset of the next message to deliver, sorted.
+        """For each level, the queue_offset of the next message to deliver, sorted.
 
         None if this store delivers no delayed messages.
         """
@@ -378,20 +384,20 @@ class TellsPositions(Protocol):
 
 
 class TellsCounts(Protocol):
-    """It says how many puts it has counted."""
+    """It reports how many puts it has counted."""
 
     def statistics(self) -> Statistics:
         """The store's counts since it started; empty while it is down."""
 
 
 class TellsWhatItHolds(Protocol):
-    """It says what it holds of its directory, also after a stop."""
+    """It reports which files and locks it holds, also after a stop."""
 
     def open_beside(self) -> Observation:
         """Load the directory again while the store is up; ``Refused`` is right."""
 
     def left_by_start(self) -> tuple[str, ...]:
-        """What a start that failed or was refused still held."""
+        """Files and locks that a failed or refused start still held."""
 
     def late_actions(self) -> int:
         """Disk actions after the last stop had released its lock."""

@@ -2,9 +2,9 @@
 
 ``PythonStore`` and ``SimDisk`` simulate; here the store lives in a child process on a
 real directory, and a process kill is SIGKILL, sent while the child waits in the middle
-of the n-th disk action. So the real kernel verifies the simulation. Every call travels
-to the child and its observation back; whatever is under way when the child is killed
-ends as ``ProcessKilled``. It cannot lose power, and no op runs during another.
+of the n-th disk action. So the real kernel checks the simulation. Every call is sent to
+the child and its observation back; a call in progress when the child is killed ends as
+``ProcessKilled``. The store cannot lose power, and no op runs during another.
 """
 
 from __future__ import annotations
@@ -187,15 +187,15 @@ class ChildStore:
         self._ask("fail", fault)
 
     def left_by_start(self) -> tuple[str, ...]:
-        """Unknown: the kernel closes everything with the process."""
+        """Empty: the kernel closes everything with the process."""
         return ()
 
     def late_actions(self) -> int:
-        """Unknown: the process ends with its shutdown."""
+        """Always 0: the process ends with its shutdown."""
         return 0
 
     def take_faults_met(self) -> tuple[tuple[FaultCall, str], ...] | None:
-        """The calls that met a fault; None if the child that knew them is gone."""
+        """The calls that met a fault; None if the child that counted them has ended."""
         if self._process is None:
             return None
         met = self._ask("take_faults_met")
@@ -290,7 +290,7 @@ class ChildStore:
 
 
 class _Hosted(PythonStore):
-    """The engine on real files; their disk has the same handles as ``SimDisk``."""
+    """The engine on real files, on a disk with the methods of ``SimDisk``."""
 
     def __init__(self, setup: Setup, root: Path, before: Facts) -> None:
         super().__init__(setup)

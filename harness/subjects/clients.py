@@ -1,7 +1,8 @@
 """Clients: the consumers of a subject, each in a process of its own.
 
-They ask the broker of the moment, and there may be none; they outlive its crashes. All
-that one asks and is answered, and what its listener gets, is passed on as events.
+A client asks whichever broker runs at that moment, if any; it survives the broker's
+crashes. All its requests and answers, and all that its listener receives, are recorded
+as events.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ from crashmq.harness.disk.profiles import PROFILES
 from crashmq.harness.disk.sim_disk import DiskSnapshot, SimDisk
 from crashmq.harness.scheduling.sim_runtime import SimRuntime
 from crashmq.harness.subjects.allocation import strategy_of
+from crashmq.harness.subjects.observed_offsets import ObservedOffsets
 from crashmq.harness.subjects.one_at_a_time import OneAtATime
-from crashmq.harness.subjects.told_offsets import ToldOffsets
 from crashmq.models.brokers import RETRY_PREFIX, broker_of
 from crashmq.models.history import (
     Consumed,
@@ -109,20 +110,20 @@ _ENDED = Skipped("the client has ended meanwhile")
 
 
 class ListenerFailed(Exception):
-    """What a listener raises if the op asks for a failure."""
+    """What a listener raises if the op wants it to fail."""
 
 
 class ClientEnded(BaseException):
-    """What ends all that a client still does once its process no longer exists."""
+    """Raised in what a client still does after its process has ended."""
 
 
 class _Client:
-    """One client: its way to the broker, its listener and its consumer.
+    """One client: its connection to the broker, its listener and its consumer.
 
     Attributes:
         op: what its consumer is and subscribes now.
-        is_ended: its process no longer exists; whatever it still does ends with
-            ``ClientEnded`` where others would see it.
+        is_ended: whether its process has ended; what it does then raises
+            ``ClientEnded`` before others could see it.
     """
 
     def __init__(self, clients: Clients, op: StartConsumer) -> None:
@@ -144,7 +145,7 @@ class _Client:
         self._subscribing = clients.runtime.lock()
 
     def check(self) -> None:
-        """Go no further if the process no longer exists."""
+        """Raise ``ClientEnded`` if the process has ended."""
         if self.is_ended:
             raise ClientEnded
 
@@ -169,15 +170,15 @@ class _Client:
 
     def _offset_store(
         self, op: StartConsumer, clients: Clients
-    ) -> RemoteBrokerOffsetStore | ToldOffsets:
+    ) -> RemoteBrokerOffsetStore | ObservedOffsets:
         if not op.broadcasts:
             return RemoteBrokerOffsetStore(op.group, self, clients.runtime)
         mount = clients.disk_of(op.client).mount()
         store = LocalFileOffsetStore(mount, op.client, op.group, clients.runtime)
-        return ToldOffsets(store, self.queue_of_mine, self.check, clients.tell)
+        return ObservedOffsets(store, self.queue_of_mine, self.check, clients.tell)
 
     def run(self, task: ConsumerTask, times: int) -> int:
-        """Do some rounds of a task; how much work that was."""
+        """Run some rounds of a task; returns how much work they did."""
         service, work = self._services.get(_SERVICES[task]), 0
         for _ in range(times if service is not None else 0):
             assert service is not None
@@ -188,7 +189,7 @@ class _Client:
         return work
 
     def consume(self, nth: int, times: int, status: ConsumeStatus) -> int:
-        """Let the listener have some of the messages that wait; how many it had."""
+        """Let the listener consume waiting messages; returns how many."""
         self._status = status
         ran = 0
         for _ in range(times):
@@ -213,7 +214,7 @@ class _Client:
         return status
 
     def resubscribe(self, op: Resubscribe) -> None:
-        """Subscribe what is new, and what is not wanted any more no longer."""
+        """Subscribe the new topics, and unsubscribe those not wanted any more."""
         with self._subscribing:
             self.check()
             self._clients.note(Resubscribed(op, is_done=False))
@@ -233,23 +234,23 @@ class _Client:
             self._clients.note(Resubscribed(op, is_done=True))
 
     def tell_queues(self) -> None:
-        """Pass on which queues the consumer has now."""
+        """Record which queues the consumer has now."""
         table = self.consumer.process_queue_table
         self.check()
         held = [queue for queue, its in table.items() if not its.dropped]
         self._clients.note(QueuesHeld(self.op.client, _keys(held)))
 
     def queue_of_mine(self, queue: MessageQueue) -> OneQueue:
-        """A queue, and who works on it."""
+        """A queue, with the client and group that work on it."""
         return OneQueue(self.op.client, self.op.group, queue.topic, queue.queue_id)
 
     @contextmanager
     def _asked(self) -> Iterator[BrokerController]:
-        """The broker of the moment, for one request.
+        """The present broker, for one request.
 
         Raises:
             BrokerFailed: there is none, or it could not answer.
-            ClientEnded: nobody is there who asks.
+            ClientEnded: the client's process has ended.
         """
         self.check()
         broker = self._clients.broker
@@ -278,7 +279,7 @@ class _Client:
     def update_consumer_offset_oneway(
         self, group: str, queue: MessageQueue, offset: int, broker_life: int
     ) -> None:
-        """Tell a group's offset."""
+        """Commit a group's offset."""
         with self._asked() as broker:
             broker.consumer_manage_processor.update_consumer_offset(
                 group, queue.topic, queue.queue_id, offset, self.op.client, broker_life
@@ -294,14 +295,15 @@ class _Client:
     def max_offset(self, queue: MessageQueue) -> int:
         """The end of a queue."""
         with self._asked() as broker:
-            store = broker.message_store
-            return store.get_max_offset_in_queue(queue.topic, queue.queue_id)
+            return broker.admin_broker_processor.get_max_offset(
+                queue.topic, queue.queue_id, self.op.client
+            )
 
     def search_offset(self, queue: MessageQueue, timestamp: int) -> int:
         """The first message of a queue stored at or after a time."""
         with self._asked() as broker:
-            return broker.message_store.get_offset_in_queue_by_time(
-                queue.topic, queue.queue_id, timestamp
+            return broker.admin_broker_processor.search_offset_by_timestamp(
+                queue.topic, queue.queue_id, timestamp, self.op.client
             )
 
     def topic_queues(self, topic: str) -> Sequence[MessageQueue]:
@@ -323,14 +325,14 @@ class _Client:
             return members
 
     def send_heartbeat(self, client_id: str, consumers: Sequence[ConsumerData]) -> None:
-        """Tell the broker that this client lives."""
+        """Send a heartbeat to the broker."""
         with self._asked() as broker:
             broker.client_manage_processor.heart_beat(client_id, consumers)
             for consumer in consumers:
                 self._clients.note(HeartbeatTaken(client_id, consumer.group))
 
     def unregister_client(self, client_id: str, group: str) -> None:
-        """Tell the broker that this client goes."""
+        """Tell the broker that this client leaves the group."""
         with self._asked() as broker:
             broker.client_manage_processor.unregister_client(client_id, group)
 
@@ -389,7 +391,7 @@ class _Client:
     def send_message_back(
         self, group: str, record: bytes, delay_level: int, max_reconsume_times: int
     ) -> None:
-        """Give a message back."""
+        """Send a message back to the broker."""
         message = decode_message(record)
         with self._asked() as broker:
             if broker.schedule is None:
@@ -404,7 +406,7 @@ class _Client:
 
 
 class _Concurrently:
-    """A listener that does with each message what it is told to."""
+    """A listener whose result for each message the op decides."""
 
     def __init__(self, client: _Client) -> None:
         self._client = client
@@ -422,7 +424,7 @@ class _Concurrently:
 
 
 class _Orderly:
-    """The same, in order."""
+    """The same for a consumer in order."""
 
     def __init__(self, client: _Client) -> None:
         self._client = client
@@ -444,8 +446,8 @@ class Clients:
     """All clients that a subject ever had.
 
     Attributes:
-        broker: that of the moment; None while it is down.
-        note: who is told what consumers do.
+        broker: the present one; None while it is down.
+        note: is called with each event of a consumer.
     """
 
     def __init__(self, setup: Setup, runtime: SimRuntime) -> None:
@@ -458,7 +460,7 @@ class Clients:
         self._disks: dict[str, SimDisk] = {}
 
     def tell(self, event: Happening) -> None:
-        """Pass an event of a consumer on to the present observer."""
+        """Pass an event of a consumer to ``note``."""
         self.note(event)
 
     def disk_of(self, client: str) -> SimDisk:
@@ -474,7 +476,7 @@ class Clients:
         return {client: disk.snapshot() for client, disk in self._disks.items()}
 
     def find_disks(self, disks: Mapping[str, DiskSnapshot]) -> None:
-        """Adopt these disks, each of a client whose process was killed."""
+        """Give each client, by name, the disk that its killed process left."""
         for client, snapshot in disks.items():
             disk = self._disks[client] = SimDisk.fork(snapshot)
             disk.crash(_ENDS_OF_CLIENTS["kill"])
@@ -494,7 +496,7 @@ class Clients:
         return self._by(op.client, begin)
 
     def _by(self, name: str, does: Callable[[_Client], Observation]) -> Observation:
-        """Let a client's consumer do something, as far as it comes."""
+        """Let a client's consumer do something, until it ends or its process does."""
         client = self._running.get(name)
         if client is None or client.is_ended:
             return _NO_CONSUMER

@@ -1,7 +1,7 @@
-"""Consumers: a broker around the store, and the offset stores of the groups' consumers.
+"""Consumers: one consumer of each group, reduced to its offset store.
 
-One consumer of each group lives in the store's process, and ends with it. It asks the
-broker for the offset of a queue before it commits one there.
+It runs in the store's process and ends with it. It asks the broker for the offset of a
+queue before it commits one there.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _STOPPING = Skipped("the store is stopping")
 
 
 class Consumers:
-    """One life of a broker, and what its clients know in it."""
+    """One life of a broker, and the offsets that its consumers know."""
 
     def __init__(self, broker: BrokerController, runtime: Runtime) -> None:
         self.broker = broker
@@ -102,7 +102,10 @@ class Consumers:
     def reset_offset(
         self, group: str, topic: str, queue_id: int, offset: int, to: ResetTarget
     ) -> Observation:
-        """Reset a group at the server."""
+        """Reset a group's offset at the broker.
+
+        To ``offset``; or to the queue's end, or the offset for a time, as ``to`` says.
+        """
         if not self.broker.is_started:
             return _STOPPING
         admin = self.broker.admin_broker_processor
@@ -162,7 +165,7 @@ class Consumers:
         return Done()
 
     def clone_offset(self, group: str, target: str, topic: str) -> Observation:
-        """Give a group the offsets of another one; its consumer forgets its own."""
+        """Copy a group's offsets to another one, whose consumer forgets its own."""
         if not self.broker.is_started:
             return _STOPPING
         self.broker.admin_broker_processor.clone_group_offset(group, target, topic)
@@ -181,7 +184,7 @@ class Consumers:
     def take_queue(
         self, group: str, topic: str, queue_id: int, where: FromWhere, since_ms: int
     ) -> Observation:
-        """Let the consumer meet its reset, forget the queue and begin with it."""
+        """Let the consumer apply its reset, forget the queue and begin with it."""
         queue = MessageQueue(topic, BROKER_NAME, queue_id)
         store = self._store_of(group)
         self._manager.query_then_erase_reset_offset(topic, group, queue_id)
@@ -199,10 +202,10 @@ class Consumers:
         begins: Callable[[int], None],
         answer: Callable[[BrokerPulled], None],
     ) -> Observation:
-        """Let a consumer pull, with the offset that its offset store knows.
+        """Let a consumer pull, committing the offset that its offset store has.
 
-        A consumer that is sent elsewhere forgets its offset of the queue, like one that
-        gives its queue up.
+        After PULL_OFFSET_MOVED the consumer forgets its offset of the queue, as when it
+        gives the queue up.
         """
         queue = MessageQueue(pull.topic, BROKER_NAME, pull.queue_id)
         store = self._store_of(pull.group)
@@ -228,9 +231,9 @@ class Consumers:
     def _known_after(
         store: RemoteBrokerOffsetStore, queue: MessageQueue, offset: int
     ) -> int:
-        """What a pull tells once its consumer is done with all before ``offset``.
+        """What the next pull commits once all before ``offset`` is consumed.
 
-        0 is never told, nor is anything if ``offset`` is -1.
+        0 is never committed, and nothing is if ``offset`` is -1.
 
         Source: DefaultMQPushConsumerImpl#pullMessage.
         """

@@ -65,7 +65,7 @@ def damaged(
 
 
 class Damageable(Protocol):
-    """What a disk must offer so that its files can be damaged and restored."""
+    """The methods that a disk needs so that its files can be damaged and restored."""
 
     def files(self) -> Mapping[str, bytes]:
         """Every file by path."""
@@ -112,13 +112,13 @@ class Damages:
 
 
 class Placed(Protocol):
-    """What a disk must offer so that foreign files can be put on it."""
+    """The methods that a disk needs so that foreign files can be put on it."""
 
     def files(self) -> Mapping[str, bytes]:
         """Every file by path."""
 
     def place_new(self, path: str, data: bytes | None) -> bool:
-        """Create a file, or a directory (None), if the path is free; say whether."""
+        """Create a file, or with None a directory; False if the path is taken."""
 
 
 def plant(disk: Placed, op: PlantFile) -> Planted | Skipped:
@@ -161,7 +161,7 @@ def foreign_file(
 
 
 def _offset_name_in(path: str, folder: str) -> str:
-    """The offset in a file's name, if it lies in that directory; else empty."""
+    """The file's name if the path lies in that directory and the name is an offset."""
     above, _, name = path.rpartition("/")
     return name if above == folder and _OFFSET.fullmatch(name) else ""
 

@@ -1,4 +1,4 @@
-"""What the engine is given for the setup of a program: options, time and files."""
+"""What the engine is configured with for a program's setup: options, time and files."""
 
 from __future__ import annotations
 
@@ -61,7 +61,10 @@ def config_of(setup: Setup) -> StoreConfig:
 
 
 def epoch_of(setup: Setup) -> int:
-    """Where the wall clock of a store begins: not before what it finds was stored."""
+    """The time at which a store's wall clock starts, in milliseconds since the epoch.
+
+    It is after the store time of every record in the files that the store begins with.
+    """
     return _epoch_after(setup.begins_with) if setup.begins_with else EPOCH_MS
 
 

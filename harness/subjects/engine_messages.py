@@ -66,7 +66,7 @@ _TOLD_BY_FIELDS = frozenset(
 
 
 def put_of_broker(message: Message) -> MessageToPut:
-    """What a broker puts of its own: a delayed message, or one that was sent back."""
+    """A message that the broker itself puts: a delivery, or one that was sent back."""
     others = {
         name: value
         for name, value in message.properties.items()

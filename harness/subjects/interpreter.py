@@ -1,8 +1,9 @@
-"""The one ``match`` from op to subject call to observation.
+"""Interpreter: runs each op on the subject and returns its observation.
 
-It gives each put its message, lets the world step in at a disk action, and appends
-what happens to the op's history (``models.history``). What the engine raises is an
-observation; a crash of the store ends the op, and is one too.
+One ``match`` maps ops to calls. It gives each put its message, lets events happen at
+disk actions, and appends what happens to the op's history (``models.history``). An
+exception of the engine is an observation. So is a crash of the store, which ends the
+op.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ from crashmq.models.history import (
     Read,
     ReadAnswered,
     ReadAsked,
-    ReplicasTold,
+    ReplicasConfirmed,
     RoundDone,
     RoundsEnded,
     StartBegan,
@@ -156,16 +157,16 @@ _UNENDED = Failed("start", "it did not come to an end")
 
 @dataclass(slots=True)
 class _Running:
-    """What an op that runs needs to know of itself.
+    """What an op in progress has done so far.
 
     Attributes:
         puts: how many messages it has given to the store.
-        stalled_ms: how long activities stood still.
-        activities: how many began beside the op itself.
+        stalled_ms: how long activities were stalled.
+        activities: how many began besides the op itself.
         crash: the event that ended the store's life.
         turns: what its schedule did so far.
-        faults: those that were set and whose calls may still meet them.
-        host_rounds: how many rounds that the host runs are under way.
+        faults: those that were set and may still be met by calls.
+        host_rounds: how many rounds that the host started are in progress.
     """
 
     puts: int = 0
@@ -180,7 +181,7 @@ class _Running:
 
 
 def interpreter_of(setup: Setup, subject: Subject, life: int = 0) -> Interpreter:
-    """An interpreter of a store of this setup, which was started so often."""
+    """An interpreter for a store of this setup that was started ``life`` times."""
     return Interpreter(
         subject,
         life,
@@ -190,7 +191,7 @@ def interpreter_of(setup: Setup, subject: Subject, life: int = 0) -> Interpreter
 
 
 class Interpreter:
-    """Runs ops on one subject, one after the other, and notes what happens."""
+    """Runs ops on one subject, one after the other, and records what happens."""
 
     def __init__(
         self,
@@ -224,7 +225,7 @@ class Interpreter:
 
     @property
     def entries(self) -> Sequence[Entry]:
-        """The events of the op in progress so far; of the newest one, all."""
+        """The events so far of the op in progress, else all of the last op."""
         self._note_faults_met()
         return self._history.entries
 
@@ -345,7 +346,7 @@ class Interpreter:
             case ConfirmLog(behind):
                 seen = subject.confirm_log(behind)
                 if isinstance(seen, LogConfirmed):
-                    self._note(who, ReplicasTold(seen.phy_offset))
+                    self._note(who, ReplicasConfirmed(seen.phy_offset))
                 return seen
             case FillDisk(percent):
                 return subject.fill_disk(percent)
@@ -385,7 +386,7 @@ class Interpreter:
         return seen
 
     def _stands(self) -> Positions:
-        """Where the log is now; asking is no switch point of a schedule."""
+        """The log's positions now; reading them is no switch point of a schedule."""
         with no_line_switches():
             return self._subject.positions()
 
@@ -439,7 +440,7 @@ class Interpreter:
     def _began(
         self, service: str, unsynced: tuple[tuple[str, int], ...] | None
     ) -> Callable[..., RoundDone]:
-        """A round begins; what makes the event of its end."""
+        """Record that a round begins; returns what makes the event of its end."""
         subject, number = self._subject, len(self._history.entries)
         before, began_ms = subject.positions(), subject.now_ms()
         actions = subject.disk_actions()
@@ -498,7 +499,7 @@ class Interpreter:
     def _put_of_broker(
         self, message: MessageToPut, put: Callable[[], Observation]
     ) -> None:
-        """Note what the broker delivers, and what it is answered."""
+        """Record what the broker delivers, and the answer to that put."""
         asked = self._ask(self._deliverer, (message,))
         answer, waited_ms = self._timed(put)
         if isinstance(answer, Put):
@@ -522,7 +523,7 @@ class Interpreter:
         return self._note(who, PutAsked(messages))
 
     def _timed(self, put: Callable[[], Observation]) -> tuple[Observation, int]:
-        """The answer to a put, and how long it took if it got one."""
+        """The answer to a put, and how long it took in milliseconds."""
         began_ms = self._subject.now_ms()
         answer = put()
         if not isinstance(answer, Put):
@@ -637,7 +638,7 @@ class Interpreter:
         return seen
 
     def _answer_in(self, answer: Put, message: MessageToPut) -> Put:
-        """What the answer to a batch says of one of its messages."""
+        """The answer for one message of a batch, taken from the batch's answer."""
         batch = message.batch
         assert batch is not None, message
         if answer.phy_offset < 0:
@@ -746,7 +747,7 @@ class Interpreter:
         return Interrupted(seen, waiting[0]())
 
     def _heal(self, who: int) -> int:
-        """Let the disk work again; returns how many calls had met its faults."""
+        """Disarm all disk faults; returns how many calls had met one."""
         self._note_faults_met()
         self._running.faults.clear()
         failed, spoilt = self._subject.heal()
@@ -754,7 +755,7 @@ class Interpreter:
         return failed
 
     def _happen(self, event: Event, waiting: list[Callable[[], Observation]]) -> None:
-        """Let the world step in; an op among the events goes on in ``waiting``."""
+        """Let an event happen; an op among the events continues in ``waiting``."""
         self._running.activities += 1
         who = self._running.activities
         match event:
@@ -777,9 +778,9 @@ class Interpreter:
 
 
 def failure_of_the_engine(error: Exception) -> Failed | None:
-    """What to say of an exception that came as the harness looked at the store.
+    """The observation for an exception raised while the harness read the store.
 
-    None: it is not the engine's, nor that of a library which the engine had called.
+    None if neither the engine raised it nor a library that the engine called.
     """
     names = [
         str(frame.f_globals.get("__name__", ""))

@@ -1,8 +1,8 @@
 """Named: a user's store, by the name of the function that makes one.
 
-``package.module:factory`` is what a command line, a case file and a soak's definition
-can hold. The factory takes the ``Setup`` of a program, or nothing, and returns a new
-store each time; the first one is asked for its capabilities.
+A command line, a case file and a soak's definition can name it as
+``package.module:factory``. The factory takes the ``Setup`` of a program, or nothing,
+and returns a new store each time; the first one is asked for its capabilities.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ _NAME_IT = "name a class or a function of it that makes one."
 
 @lru_cache(maxsize=16)
 def _factory(name: str) -> tuple[Callable[..., Subject], bool]:
-    """What makes the store, and whether it is told the setup."""
+    """The function that makes the store, and whether it takes the setup."""
     module_name, _, path = name.partition(":")
     if not module_name or not path:
         raise BadSubject(

@@ -1,7 +1,7 @@
-"""OneAtATime and ToldRounds: how a simulated host turns a service.
+"""OneAtATime and ObservedRounds: how a simulated host runs the rounds of a service.
 
-Its rounds do not overlap, as those of its own thread would not, and whoever notes what
-happens is told of them.
+Rounds of one service do not overlap, as they would not in a thread of its own, and each
+is recorded.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def just_turn(service: str, turn: Callable[[], int]) -> int:
     return turn()
 
 
-class ToldRounds:
-    """A service that the host turns; ``turned`` runs each of its rounds."""
+class ObservedRounds:
+    """A service of the host; ``turned`` runs each of its rounds, and may record it."""
 
     def __init__(self, service: Service, turned: RoundOfHost) -> None:
         self.name = service.name

@@ -26,7 +26,7 @@ from crashmq.harness.subjects.consumers import Consumers
 from crashmq.harness.subjects.damage import Damages, plant, selected
 from crashmq.harness.subjects.engine_config import config_of, epoch_of, place_found
 from crashmq.harness.subjects.engine_messages import answer_of, bit_map_of, message_of
-from crashmq.harness.subjects.one_at_a_time import OneAtATime, ToldRounds, just_turn
+from crashmq.harness.subjects.one_at_a_time import ObservedRounds, OneAtATime, just_turn
 from crashmq.harness.subjects.removals import taken_away
 from crashmq.models.history import Happening, TakenAway
 from crashmq.models.messages import MessageToPut
@@ -270,7 +270,7 @@ class PythonStore:
         return ClockMoved(self._runtime.now_ms())
 
     def stall(self, ms: int) -> Observation:
-        """Let the op in progress stand still, and others run."""
+        """Stall the op in progress, and let others run."""
         self._runtime.sleep_ms(ms)
         return ClockMoved(self._runtime.now_ms())
 
@@ -316,7 +316,7 @@ class PythonStore:
     def reset_offset(
         self, group: str, topic: str, queue_id: int, offset: int, to: ResetTarget
     ) -> Observation:
-        """Set the offset of a group at the server."""
+        """Reset a group's offset at the broker."""
         if self._consumers is None:
             return _SKIPPED_NO_PROGRESS
         return self._consumers.reset_offset(group, topic, queue_id, offset, to)
@@ -324,7 +324,7 @@ class PythonStore:
     def take_queue(
         self, group: str, topic: str, queue_id: int, where: FromWhere, at_ms: int
     ) -> Observation:
-        """Let a consumer begin with a queue that it is given."""
+        """Let a consumer begin with a queue assigned to it."""
         if self._consumers is None:
             return _SKIPPED_NO_PROGRESS
         since = self.epoch_ms + at_ms
@@ -346,7 +346,7 @@ class PythonStore:
         return self._consumers.configure_group(group, *told)
 
     def clone_offset(self, group: str, target: str, topic: str) -> Observation:
-        """Give a group the offsets of another one on a topic."""
+        """Copy a group's offsets on a topic to another group."""
         if self._consumers is None:
             return _SKIPPED_NO_PROGRESS
         return self._consumers.clone_offset(group, target, topic)
@@ -373,7 +373,7 @@ class PythonStore:
         return self._consumers.offsets() if self._consumers is not None else None
 
     def tell_consumers_to(self, note: Callable[[Happening], None]) -> None:
-        """Pass on from now on what consumers do."""
+        """From now on call ``note`` with each event of a consumer."""
         self._clients.note = note
 
     def start_consumer(self, op: StartConsumer) -> Observation:
@@ -381,7 +381,7 @@ class PythonStore:
         return self._clients.start(op) if self._has_clients else _SKIPPED_NO_PROGRESS
 
     def resubscribe(self, op: Resubscribe) -> Observation:
-        """Let a client's consumer subscribe something else."""
+        """Change the subscription of a client's consumer."""
         return self._clients.resubscribe(op)
 
     def end_consumer(self, client: str, how: ConsumerEnd) -> Observation:
@@ -410,7 +410,7 @@ class PythonStore:
         expression_type: ExpressionType,
         version: int,
     ) -> Observation:
-        """Take over what a group's client subscribes."""
+        """Register what a group's client subscribes."""
         if self._consumers is None:
             return _SKIPPED_NO_PROGRESS
         return self._consumers.subscribers.subscribe(
@@ -431,7 +431,7 @@ class PythonStore:
         queue_offset: int,
         max_msg_nums: int,
     ) -> Observation:
-        """Read one queue as a group subscribes it."""
+        """Read one queue with the filter of a group's subscription."""
         if self._consumers is None:
             return _SKIPPED_NO_PROGRESS
         return self._consumers.subscribers.pull_filtered(
@@ -517,21 +517,21 @@ class PythonStore:
         self._services = {service.name: service for service in hosted.services}
         answering = [self._turned_alone(service.name) for service in store.waited_for]
         self._runtime.serve(
-            [ToldRounds(one, self._turned) for one in answering if one is not None]
+            [ObservedRounds(one, self._turned) for one in answering if one is not None]
         )
         damaged = tuple([(at.start, at.end) for at in store.damaged_ranges])
         return Started(store.last_exit_ok, store.commit_log.scanned_bytes, damaged)
 
     def tell_deliveries(self, put: PutOfBroker) -> None:
-        """From now on let ``put`` do what the broker puts of its own."""
+        """From now on call ``put`` for each put that the broker itself makes."""
         self._brokers.put = put
 
     def tell_rounds(self, turned: RoundOfHost) -> None:
-        """From now on let ``turned`` run each round that starts as everybody waits."""
+        """From now on let ``turned`` run each round that the host starts by itself."""
         self._turned = turned
 
     def delays(self) -> tuple[tuple[int, int], ...] | None:
-        """Of each level the offset of the next message to deliver, sorted."""
+        """For each level, the queue_offset of the next message to deliver, sorted."""
         return self._brokers.delays()
 
     def _turned_alone(self, name: str) -> Service | None:
@@ -623,7 +623,7 @@ class PythonStore:
         return self.disk.unreadable()
 
     def take_faults_met(self) -> tuple[tuple[FaultCall, str], ...]:
-        """The calls that met a fault since this was last asked, with their paths."""
+        """The calls that met a fault since the last call of this, with their paths."""
         return self.disk.take_faults_met()
 
     def heal(self) -> Healed:

@@ -1,9 +1,8 @@
-"""The bits that a group on a topic has in bit maps, reckoned apart from the engine.
+"""The Bloom filter bits of a group on a topic, computed independently of the engine.
 
-A name is hashed by MurmurHash3 to 128 bits with seed 0. The lower and the upper half of
-the first 64 of them, as numbers of 32 bits with a sign, give all positions: the i-th is
-lower + i * upper, in 32 bits, its complement if it is negative, modulo the number of
-bits.
+``group#topic`` is hashed by MurmurHash3 to 128 bits with seed 0. The lower and the
+upper half of the first 64 bits, as signed 32-bit numbers, give all positions: the i-th
+is lower + i * upper in 32 bits, its complement if negative, modulo the number of bits.
 
 Source: org.apache.rocketmq.filter.util.BloomFilter#calcBitPositions, RocketMQ 5.3, and
 Austin Appleby's MurmurHash3_x64_128.
@@ -23,7 +22,7 @@ _FINAL = (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
 
 @lru_cache(maxsize=4096)
 def bits_of(group: str, topic: str, count: int, bit_num: int) -> tuple[int, ...]:
-    """The positions of a group on a topic, ``count`` of them, each in [0, bit_num)."""
+    """The ``count`` bit positions of a group on a topic, each in [0, bit_num)."""
     word = _murmur(f"{group}#{topic}".encode())
     lower, upper = word % (1 << 32), word >> 32
     found = []

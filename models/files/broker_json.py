@@ -1,13 +1,13 @@
-"""What fastjson takes for a table, as strict JSON.
+"""Reads a broker's table as fastjson would, by turning it into strict JSON.
 
-A broker's own tables have bare integers for keys. Those that somebody edited may have
-more that fastjson takes: a byte order mark, comments, single quotes, names without
-quotes, and commas too many. All that is put right here, and a parser of the standard
-library reads the rest. Whatever is torn, zeroed or followed by anything stays refused.
+A broker writes integer keys without quotes. A file that somebody edited may have more
+that fastjson accepts: a byte order mark, comments, single quotes, names without quotes,
+superfluous commas. All this is rewritten here, and the standard library parses the
+result. A text that is torn, has zeros, or goes on after its value is refused.
 
-Source: com.alibaba.fastjson.parser.JSONLexerBase, fastjson 1.2.83, its features that
-are on unless told otherwise. Differs: no control characters and no hexadecimal escapes
-in texts, no fractions, no numbers with a plus or a zero in front.
+Source: com.alibaba.fastjson.parser.JSONLexerBase, fastjson 1.2.83, with its default
+features. Differs: no control characters and no hexadecimal escapes in texts, no
+fractions, no numbers with a leading plus or zero.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ _FOR_DOUBLE = {"\\'": "'", '"': '\\"'}
 
 
 def read_table(data: bytes) -> Any:
-    """The value of a whole text, an object's keys all being texts.
+    """Parse a whole text; all keys of objects become strings.
 
     Raises:
-        ValueError: it is not whole, or no text.
-        RecursionError: it is nested too deep.
+        ValueError: the text is not whole, or not UTF-8.
+        RecursionError: it is nested too deeply.
     """
     return json.loads(strict_json(data.decode("utf-8-sig")))
 
 
 @lru_cache(maxsize=256)
 def strict_json(text: str) -> str:
-    """The text as strict JSON says it.
+    """Rewrite a text that fastjson accepts as strict JSON.
 
-    The laws ask several times of the same text.
+    Cached, since several laws ask about the same text.
 
     Raises:
-        ValueError: there is something in it that no such text has.
+        ValueError: it has something that fastjson does not accept.
     """
     parts: list[str] = []
     bare_at = -1  # of a number or name that may turn out to be a key
@@ -76,6 +76,6 @@ def strict_json(text: str) -> str:
 
 
 def _in_double_quotes(text: str) -> str:
-    """A text in single quotes, in double ones."""
+    """Rewrite a string in single quotes as one in double quotes."""
     inside = _IN_SINGLE.sub(lambda m: _FOR_DOUBLE.get(m[0], m[0]), text[1:-1])
     return f'"{inside}"'

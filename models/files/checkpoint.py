@@ -37,11 +37,11 @@ assert [slot.size for slot in _SLOTS.values()] == [40, 52, 68]
 
 
 class Mark(NamedTuple):
-    """The durable mark: the log is on the medium from its minimum up to an offset.
+    """The durable mark: the log is durable from log_min_offset to durable_offset.
 
-    Records below ``dispatched_offset`` have their units on the medium too. Those below
-    ``others_until`` may be another program's, and what was damaged of them below
-    ``damaged_until`` was so before.
+    Records below ``dispatched_offset`` have durable units too. Those below
+    ``others_until`` may be another program's, and damage below ``damaged_until`` is
+    older than this store.
     """
 
     sequence: int
@@ -56,7 +56,7 @@ class Mark(NamedTuple):
     damaged_until: int = 0
 
     def sum_of(self, base: int) -> int | None:
-        """The CRC-32 of the log file at ``base``, as far as the mark reaches."""
+        """The mark's CRC-32 of the log file at ``base``; None if it has none."""
         if self.log_file_size <= 0:
             return None
         last = (self.durable_offset - 1) // self.log_file_size * self.log_file_size
@@ -65,7 +65,7 @@ class Mark(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it promises no bytes."""
+        """Whether the mark promises no bytes."""
         return self.durable_offset <= self.log_min_offset
 
 

@@ -1,8 +1,8 @@
-"""The config files of a broker, decoded apart from the engine.
+"""The config files of a broker, decoded independently of the engine.
 
-Each has one table of rows by name, and a backup beside it. RocketMQ's text is no strict
-JSON where a table has integer keys; ``broker_json`` reads it. A text is whole
-if it is an object whose table is one, or that has none.
+Each has one table of rows by name, and a backup beside it. RocketMQ's text is not
+strict JSON where a table has integer keys; ``broker_json`` reads it. A text is *whole*
+if it is an object whose table is an object, or is missing.
 
 Source: ConsumerOffsetManager, ScheduleMessageService, TopicConfigManager,
 SubscriptionGroupManager, ConsumerFilterManager, their encode, RocketMQ 5.3.
@@ -50,7 +50,7 @@ State: TypeAlias = Literal["missing", "empty", "torn", "whole"]
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class ConfigText:
-    """One file or backup; ``rows`` is its table, empty unless it is whole."""
+    """One file or backup; ``rows`` is its table, empty unless the text is whole."""
 
     path: str
     state: State
@@ -67,12 +67,12 @@ class ConfigPair:
 
     @property
     def is_there(self) -> bool:
-        """Whether there is either."""
+        """Whether the file or its backup exists."""
         return (self.file.state, self.backup.state) != ("missing", "missing")
 
     @property
     def loaded(self) -> ConfigText | None:
-        """The one that a careful start takes; None: none is whole."""
+        """What our broker loads: the file if whole, else the backup, else None."""
         for text in (self.file, self.backup):
             if text.state == "whole":
                 return text
@@ -80,13 +80,13 @@ class ConfigPair:
 
     @property
     def rows(self) -> Mapping[str, Any]:
-        """What a careful start loads."""
+        """The table that our broker loads; empty if neither text is whole."""
         text = self.loaded
         return {} if text is None else text.rows
 
 
 def config_pairs(files: Mapping[str, Bytes]) -> dict[str, ConfigPair]:
-    """Every config file that has a copy, by its path."""
+    """The config files of which the file or the backup exists, by path."""
     pairs = {
         path: ConfigPair(_text(files, path), _text(files, path + BACKUP))
         for path in TABLES
@@ -95,7 +95,7 @@ def config_pairs(files: Mapping[str, Bytes]) -> dict[str, ConfigPair]:
 
 
 def config_pair(files: Mapping[str, Bytes], path: str) -> ConfigPair:
-    """One config file and its backup, be they there or not."""
+    """One config file and its backup, whether or not they exist."""
     return ConfigPair(_text(files, path), _text(files, path + BACKUP))
 
 
@@ -132,7 +132,7 @@ def _rows(path: str, data: bytes) -> Mapping[str, Any] | None:
 
 
 def version_of(files: Mapping[str, Bytes], path: str) -> int:
-    """How often a config file says that its table has changed; -1: it does not say.
+    """The counter of a config file's data version; -1 if it has none.
 
     Source: DataVersion, its counter.
     """
@@ -145,7 +145,7 @@ def version_of(files: Mapping[str, Bytes], path: str) -> int:
 
 
 def committed(files: Mapping[str, Bytes]) -> Iterator[tuple[str, str, int, int]]:
-    """(group, topic, queue_id, offset) of each offset that a careful start loads."""
+    """(group, topic, queue_id, offset) of each consumer offset our broker loads."""
     for key, offsets in config_pair(files, OFFSETS_PATH).rows.items():
         topic, _, group = key.partition("@")
         for queue_id, offset in offsets.items():
@@ -153,7 +153,7 @@ def committed(files: Mapping[str, Bytes]) -> Iterator[tuple[str, str, int, int]]
 
 
 def filters_in(files: Mapping[str, Bytes]) -> Iterator[tuple[str, FilterEntry]]:
-    """Each filter, with the path of its file or backup; of those that are whole."""
+    """The filters in each whole text, with the path of the file or backup."""
     for path in (FILTERS_PATH, FILTERS_PATH + BACKUP):
         for entry in filter_entries(bytes(files.get(path, b""))) or ():
             yield path, entry

@@ -1,7 +1,7 @@
-"""The tables of a broker's config files with all of their fields, as texts have them.
+"""The tables of a broker's config files with their data versions and all fields.
 
-``config_files`` tells whether a text is whole, and its rows; this module what else is
-in it.
+``config_files`` decides whether a text is whole and returns its rows; this module
+decodes the rest of it.
 
 Source: DataVersion, ConfigManager#encode, RocketMQ 5.3.
 """
@@ -33,13 +33,13 @@ TOLD_PATHS: Final = (*VERSIONED, FILTERS_PATH)
 
 
 class TableSeen(NamedTuple):
-    """One table as its file had it.
+    """One table as read from its file.
 
     Attributes:
         data: the bytes of the file.
-        counter: how often it has changed, as it says.
-        timestamp: when it did last.
-        rows: by name, each as text.
+        counter: of the data version: how many changes the table had.
+        timestamp: of the data version: the time of the last change in milliseconds.
+        rows: (name, row as JSON).
     """
 
     data: bytes = b""
@@ -49,34 +49,35 @@ class TableSeen(NamedTuple):
 
     @property
     def is_there(self) -> bool:
-        """Whether there was such a file."""
+        """Whether the file existed."""
         return bool(self.data)
 
     def differing(self, other: TableSeen) -> frozenset[str]:
-        """The names of the rows that one has, and the other not, or differently."""
+        """The names of the rows that only one of the tables has, or that differ."""
         return frozenset(name for name, _ in self.rows ^ other.rows)
 
 
 class TableTurn(NamedTuple):
-    """What came of one table in a step.
+    """How one table changed during a step, and how often its version may have risen.
 
     Attributes:
-        path: of its file.
-        before: as it was.
-        now: as it is.
-        told: so many requests that always make a version were answered.
-        may_tell: so many requests may have made one, though no row shows it.
-        events: at least as many as there were ever changes of how far anything is.
-        first_ms: a change of this step, or a table that began in this life, is of this
-            time or later; None: the clock was set back.
-        last_ms: and of this time or earlier.
+        path: the table's file.
+        before: the table before the step.
+        now: the table after it.
+        certain_rises: how many answered requests raise the version in any case.
+        possible_rises: how often requests may have raised the version without changing
+            a row.
+        events: an upper bound for the changes that the offsets in the table have had.
+        first_ms: the earliest time that the data version of a change in this step, or
+            of a table new in this life, may have; None if the clock was set back.
+        last_ms: the latest.
     """
 
     path: str
     before: TableSeen
     now: TableSeen
-    told: int
-    may_tell: int
+    certain_rises: int
+    possible_rises: int
     events: int
     first_ms: int | None
     last_ms: int
@@ -84,7 +85,7 @@ class TableTurn(NamedTuple):
 
 @lru_cache(maxsize=512)
 def table_text(data: bytes) -> Mapping[str, Any] | None:
-    """All fields of a text; None if it is none of a table."""
+    """All fields of a text; None if it is not an object."""
     try:
         found = read_table(data)
     except (ValueError, RecursionError):
@@ -94,7 +95,7 @@ def table_text(data: bytes) -> Mapping[str, Any] | None:
 
 @lru_cache(maxsize=512)
 def table_seen(path: str, data: bytes) -> TableSeen | None:
-    """What a text says of its table and its version; None if it is none of a table."""
+    """Decode a table and its data version; None if the text is not such a table."""
     found = table_text(data)
     if found is None:
         return None
@@ -110,7 +111,7 @@ def table_seen(path: str, data: bytes) -> TableSeen | None:
 
 
 def tables_found(files: Mapping[str, Bytes]) -> dict[str, TableSeen]:
-    """The versioned tables that a start takes: of the file, or of its backup."""
+    """The tables with a data version that a start loads: the file's or its backup's."""
     found: dict[str, TableSeen] = {}
     for path in VERSIONED:
         for name in (path, path + BACKUP):

@@ -1,9 +1,9 @@
-"""The delay levels of a broker that was given others than RocketMQ's own.
+"""Finds the delay levels of a broker that is configured with levels of its own.
 
-A unit of the schedule topic holds, as its tags code, when its message is due: the time
-it was stored, and the wait of its level, as ``messageDelayLevel`` says. Where nobody
-says, the units do: if those of a level all wait the same whole number of seconds, that
-is its wait. A damaged unit waits as no other does.
+The tags code of a unit of the schedule topic is the time at which its message is due:
+the store time plus the delay of its level (``messageDelayLevel``). If the levels are
+unknown, they are inferred: if most units of a level have the same delay of whole
+seconds, it is the level's. A damaged unit has a delay that no other has.
 
 Source: CommitLog#checkMessageAndReturnSize, ScheduleMessageService
 #computeDeliverTimestamp.
@@ -23,11 +23,12 @@ _AGREED_MIN = 0.5
 
 
 def with_delay_levels(image: StoreImage, told: Sequence[int] = ()) -> StoreImage:
-    """The image with the tags codes that these levels make, or the units' own.
+    """The image with the records' tags codes computed by the broker's levels.
 
     Args:
-        image: decoded with RocketMQ's own levels.
-        told: the waits in ms, of level 1 first; empty: as the units have it.
+        image: decoded with RocketMQ's default levels.
+        told: the delay of each level in milliseconds, level 1 first; if empty, they are
+            inferred from the units.
     """
     waits = _told(told) if told else _waits_of_units(image)
     if not waits:
@@ -42,7 +43,7 @@ def _told(told: Sequence[int]) -> dict[int, int]:
 
 
 def _waits_of_units(image: StoreImage) -> dict[int, int]:
-    """By level its wait in ms, of those that have not RocketMQ's own."""
+    """The delay in milliseconds of each level that differs from RocketMQ's default."""
     found: dict[int, int] = {}
     for queue in image.consume_queues:
         if queue.topic == SCHEDULE_TOPIC:
@@ -54,7 +55,7 @@ def _waits_of_units(image: StoreImage) -> dict[int, int]:
 
 
 def _wait_of(queue: QueueImage, image: StoreImage) -> int:
-    """What most of a level's messages wait, in ms; 0: they do not agree."""
+    """The delay in ms that most of a level's units have; 0 if they do not agree."""
     waits: Counter[int] = Counter()
     for unit in queue.units:
         record = image.commit_log.record_at.get(unit.phy_offset)

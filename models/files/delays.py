@@ -1,6 +1,6 @@
-"""How far each delay level is delivered, as its file has it, decoded by ourselves.
+"""The delay offsets of a broker, decoded independently of the engine.
 
-The file is written as that of the consumers' offsets is: integer keys are bare.
+The file has RocketMQ's JSON with integer keys, as that of the consumer offsets has.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DelayRows: TypeAlias = tuple[tuple[int, int], ...]
 
 @lru_cache(maxsize=4096)
 def read_delays(data: bytes) -> DelayRows | None:
-    """The rows of a table; None if these bytes are no whole table."""
+    """The rows of a delay table; None if the bytes are not a whole table."""
     try:
         return _rows_of(read_table(data))
     except (ValueError, RecursionError):
@@ -29,9 +29,9 @@ def read_delays(data: bytes) -> DelayRows | None:
 
 
 def whole_delays(files: Mapping[str, Bytes]) -> DelayRows | None:
-    """What a start is to load of these files: the file, else its backup, else nothing.
+    """The rows that a start must load: the file's, else its backup's.
 
-    None where there are such files, and none of them is whole.
+    Empty if neither file exists; None if there are such files and none is whole.
     """
     found = [files[path] for path in (DELAYS_PATH, DELAYS_BACKUP) if path in files]
     for data in found:

@@ -28,7 +28,7 @@ class DeletedImage(NamedTuple):
     flaw: str = ""
 
     def dead_below(self, topic: str, queue_id: int) -> int:
-        """Records of the queue below this phy_offset are dead; 0: none is."""
+        """The phy_offset below which a queue's records are dead; 0 if none is."""
         of_topic = self.places.get((topic, ALL_QUEUES), 0)
         return max(of_topic, self.places.get((topic, queue_id), 0))
 

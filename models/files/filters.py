@@ -1,7 +1,7 @@
-"""The table of consumer filters as its file has it, decoded apart from the engine.
+"""The consumer filters of a broker, decoded independently of the engine.
 
-RocketMQ writes it as strict JSON. Whatever is torn, zeroed or empty is no table, nor is
-one in which a filter has no expression of kind SQL92, or a word for a number.
+RocketMQ writes them as strict JSON. The bytes are no table if they are torn, zeroed or
+empty, if a filter has no expression of type SQL92, or if a number is not a number.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ FilterRows: TypeAlias = tuple[tuple[FilterKey, tuple[str, int]], ...]
 
 @dataclass(frozen=True, slots=True)
 class FilterEntry:
-    """One filter, as its file has it.
+    """One filter of a group on a topic.
 
     Attributes:
-        group, topic: those that it is filed under.
-        names: the group and the topic that it says of itself; each None where it says
-            none, and the topic twice: once more by what holds all filters of the topic.
-        expression: of kind SQL92, the only one that is registered.
+        group: the key under which the file has it; so is ``topic``.
+        names: what the entry itself has as its group and topic, and the topic that the
+            object around all filters of the topic has; None where one is missing.
+        expression: of type SQL92, the only one that is registered.
         version: of the subscription.
-        bit_pos, bit_num: its bits in bit maps, and how many bits these have.
+        bit_pos: its positions in bit maps of ``bit_num`` bits.
     """
 
     group: str
@@ -45,7 +45,7 @@ class FilterEntry:
 
 
 def read_filters(data: bytes) -> FilterRows | None:
-    """The rows of a table, sorted; None if these bytes are no whole table."""
+    """The rows of a filter table, sorted; None if the bytes are not a whole table."""
     entries = filter_entries(data)
     if entries is None:
         return None
@@ -55,7 +55,7 @@ def read_filters(data: bytes) -> FilterRows | None:
 
 @lru_cache(maxsize=4096)
 def filter_entries(data: bytes) -> tuple[FilterEntry, ...] | None:
-    """The filters of a table, in its order; None if these bytes are no whole table."""
+    """The filters of a table, in its order; None if the bytes are not a whole table."""
     try:
         return tuple(_entries_of(read_table(data)))
     except (ValueError, RecursionError):
@@ -63,9 +63,9 @@ def filter_entries(data: bytes) -> tuple[FilterEntry, ...] | None:
 
 
 def whole_filters(files: Mapping[str, Bytes]) -> FilterRows | None:
-    """What a start is to load of these files: the file, else its backup, else nothing.
+    """The rows that a start must load: the file's, else its backup's.
 
-    None where there are such files, and none of them is whole.
+    Empty if neither file exists; None if there are such files and none is whole.
     """
     found = [files[path] for path in (FILTERS_PATH, FILTERS_BACKUP) if path in files]
     for data in found:

@@ -3,9 +3,9 @@
 Layout, big-endian: begin_timestamp i64 | end_timestamp i64 | begin_phy_offset i64 |
 end_phy_offset i64 | hash_slot_count i32 | index_count i32; then the slots, an i32 each;
 then entries of 20 bytes: key_hash i32 | phy_offset i64 | seconds i32 | previous i32.
-Entry 0 is never used and ``index_count`` is the number of the next one. Nothing in a
-file says how many slots it has: a harness knows, and otherwise it is found out from
-where the first and the newest entry must lie.
+Entry 0 is never used and ``index_count`` is the number of the next one. No field says
+how many slots a file has: a harness knows the number, and otherwise ``guessed_slots``
+infers it from how the entries are linked.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class IndexFileImage:
     Not slotted: rarely used properties are computed on first use and kept.
 
     Attributes:
-        slot_num: how many slots it has; 0 if unknown: then nothing is read.
-        index_num: how many places for entries, the unused first one too.
-        entries: from number 1 on.
+        slot_num: how many slots it has; 0 if unknown, and then no entry is decoded.
+        index_num: how many entries it has room for, the unused entry 0 included.
+        entries: those from number 1 on.
     """
 
     data: Bytes
@@ -74,10 +74,10 @@ class IndexFileImage:
     entries: tuple[IndexEntry, ...]
 
     @property
-    def is_untold(self) -> bool:
-        """Whether the file is written, but no number of slots fits its entries.
+    def has_unknown_slots(self) -> bool:
+        """Whether the file is written, but its number of slots could not be inferred.
 
-        Of a large file only one or two numbers were tried.
+        For a large file only one or two numbers were tried.
         """
         if self.slot_num or len(self.data) > _GUESSED_SIZE_MAX:
             return False
@@ -90,7 +90,7 @@ class IndexFileImage:
 
     @lazy
     def recounted(self) -> tuple[dict[int, int], tuple[int, ...]]:
-        """Counted from the entries: each slot's newest entry, and each entry's link."""
+        """What the entries require: each slot's newest entry, and each entry's link."""
         newest: dict[int, int] = {}
         links: list[int] = []
         for number, entry in enumerate(self.entries, 1):
@@ -120,12 +120,12 @@ class IndexFileImage:
         return _entries_in(body)
 
     def phy_offset_of(self, number: int) -> int:
-        """The phy_offset of an entry that the header may not count."""
+        """The phy_offset in an entry, whether or not the header counts it."""
         at = self.entry_at(number) + 4
         return int.from_bytes(self.data[at : at + 8], "big", signed=True)
 
     def entry_at(self, number: int) -> int:
-        """The position of an entry's first byte."""
+        """The byte in the file at which an entry begins."""
         return HEADER_SIZE + SLOT_SIZE * self.slot_num + ENTRY_SIZE * number
 
 
@@ -133,7 +133,8 @@ class IndexFileImage:
 class IndexImage:
     """The index: its files by path, the oldest first.
 
-    ``odd_paths`` lie in the index directory but have no name of an index file.
+    ``odd_paths`` lie in the index directory, but their names are not those of index
+    files.
     """
 
     files: tuple[tuple[str, IndexFileImage], ...]
@@ -163,7 +164,7 @@ class IndexImage:
 
 
 class LogKey(NamedTuple):
-    """A key of a record of the log, as an index must list it."""
+    """One key of a record of the log: an index must have an entry for it."""
 
     key_hash: int
     record: Record
@@ -174,7 +175,7 @@ def read_index(files: Mapping[str, Bytes], slot_num: int) -> IndexImage:
 
     Args:
         files: contents by path.
-        slot_num: slots of each file; 0: find it out.
+        slot_num: how many slots each file has; 0: infer the number.
     """
     found: list[tuple[str, Bytes]] = []
     odd: list[str] = []
@@ -224,10 +225,10 @@ def _entries_in(body: Bytes) -> int:
 def guessed_slots(data: Bytes) -> int:
     """The likely number of hash slots of an index file; 0 if no number fits.
 
-    A number fits if at least three quarters of the entries looked at are linked as an
-    index with so many slots links them; of several, the one with the most such entries
-    is returned. Of a large file only RocketMQ's number is tried, and the one by which
-    there are four entries to a slot.
+    A number fits if with it at least three quarters of the examined entries are linked
+    as in an index. Of several numbers the one with most such entries counts. For a
+    large file only two numbers are tried: RocketMQ's, and that with four entries to a
+    slot.
     """
     if len(data) == DEFAULT_FILE_SIZE:
         return DEFAULT_SLOTS
@@ -268,7 +269,7 @@ def _best(raw: Bytes, candidates: Iterable[int], looked_at: int) -> int:
 
 
 def _linked(raw: Bytes, slot_num: int, looked_at: int) -> tuple[int, int]:
-    """Of the first entries, how many are linked as they must be, and how many exist."""
+    """How many of the first entries are linked correctly, and how many there are."""
     first = HEADER_SIZE + SLOT_SIZE * slot_num
     last = min((len(raw) - first) // ENTRY_SIZE, looked_at + 1)
     good = seen = 0
@@ -296,7 +297,7 @@ def keys_of_log(records: tuple[Record, ...]) -> Iterator[LogKey]:
 
 
 def tag_keys_of_log(records: tuple[Record, ...]) -> frozenset[tuple[int, int]]:
-    """(hash, phy_offset) of the entries that RocketMQ 5.4.0 and later has for tags.
+    """(hash, phy_offset) of each entry that RocketMQ as of 5.4.0 has for tags.
 
     Source: IndexService#buildIndex, MessageConst.INDEX_TAG_TYPE.
     """

@@ -9,10 +9,10 @@ T = TypeVar("T")
 
 
 class lazy(Generic[T]):  # noqa: N801  # it is written as a decorator
-    """``functools.cached_property`` without the lock it takes before Python 3.12.
+    """``functools.cached_property`` without the lock that it takes before Python 3.12.
 
-    The value lies in the instance's ``__dict__`` under the property's name, so only the
-    first access comes here. Two threads may both work it out; the values are equal.
+    The value is kept in the instance's ``__dict__`` under the property's name, so only
+    the first access comes here. Two threads may both compute it; the values are equal.
     """
 
     def __init__(self, work_out: Callable[[Any], T]) -> None:

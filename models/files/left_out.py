@@ -1,9 +1,10 @@
-"""What of a large store was proven to be right, and need not be decoded again.
+"""Parts of a large store that were found to be right, and need not be decoded again.
 
-Of a queue's messages that are whole, follow each other and have the units they must
-have, nothing is to be said but how many there are. So an image can be made without
-them: it holds what differs, both ends of every run that is left out, and how many lie
-between. Who counts records or asks whether two follow each other asks the image.
+If a run of a queue's messages is whole, in sequence and has the right units, the laws
+need only their number. So an image can be decoded without the middle of such a run: it
+has the records that matter, both ends of each run, and how many records lie between.
+Code that counts records, or asks whether two follow each other, must use the image's
+methods for it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,12 @@ NO_SKIPS: Mapping[Any, Any] = MappingProxyType({})
 
 
 class Skip(NamedTuple):
-    """Whole records of a log file that are left out: where they end, how many."""
+    """Whole records of a log file that are not decoded.
+
+    Attributes:
+        end: the first byte after them in the file.
+        records: how many they are.
+    """
 
     end: int
     records: int
@@ -26,14 +32,14 @@ class Skip(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """What a reader leaves out.
+    """What a reader does not decode.
 
     Attributes:
-        records: by a log file's path, the skips by the byte that they begin at.
-        runs: how many messages of one queue are left out between two records of it,
-            by the phy_offsets of those two. All bytes between are whole records.
-        units: by topic and queue_id, the queue_offset to go on at, by the first one
-            that is left out.
+        records: for each log file by path, the skips by the byte at which they begin.
+        runs: how many messages of a queue lie undecoded between two of its records, by
+            the phy_offsets of these two. All bytes between are whole records.
+        units: for each queue, by the first queue_offset not decoded the one at which to
+            go on.
     """
 
     records: Mapping[str, Skips] = field(default_factory=dict)

@@ -5,9 +5,8 @@ that reaches its end, or up to the first bytes that are not a record. The chain 
 through the files in order as long as each is closed by its BLANK and the next one
 exists.
 
-Past the chain's end nothing is trusted, but intact records can still be found there:
-one that is found by its magic counts if it carries the very offset it lies at and
-proves itself intact.
+Past the chain's end intact records are searched by their magic: one counts if it
+contains its own phy_offset and its CRC is right.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class LogStop(NamedTuple):
 
     @property
     def where(self) -> Place:
-        """The place: path, byte and phy_offset."""
+        """The stop as a place: path, byte and phy_offset."""
         return Place(self.path, self.position, f"phy_offset {self.phy_offset}")
 
 
@@ -75,12 +74,18 @@ ALL_OURS = range(1 << 62)
 class LogFile(NamedTuple):
     """One file of the log, read from its first byte up to where reading stopped.
 
-    ``limit`` is the first byte that is not read: the file's length, or the common size
-    of the files where this one is longer. ``end`` is where reading stopped; ``flaw``
-    says why, and is None if a BLANK closes the file. ``odd_records`` are those of
-    ``records`` with a field that no store writes. ``by_rocketmq``: RocketMQ wrote the
-    file; but for records in ``ours`` it may have, and they may hold a NUL. ``skips``
-    are left out of ``records``.
+    Attributes:
+        base: the phy_offset of its first byte.
+        limit: the first byte that is not read: the file's length, or the common size of
+            the files where this one is longer.
+        records: those read, without those in ``skips``.
+        end: the byte where reading stopped.
+        flaw: why it stopped; None if a BLANK closes the file.
+        odd_records: those of ``records`` with a value that no store writes.
+        by_rocketmq: whether RocketMQ wrote the file, so that properties may have NULs.
+        ours: the phy_offsets at which only our store can have begun a record; others
+            may have NULs in their properties.
+        skips: what is not decoded.
     """
 
     path: str
@@ -110,7 +115,7 @@ class LogImage:
         stop: where and why the chain ends.
         odd_paths: paths in the log's directory that are not log files.
         deleted: which records are dead because their topic or queue was deleted.
-        runs: of records that are left out, as ``LeftOut`` has them.
+        runs: records that are not decoded; see ``LeftOut``.
     """
 
     files: tuple[LogFile, ...]
@@ -128,7 +133,7 @@ class LogImage:
 
     @property
     def max_phy_offset(self) -> int:
-        """Where the chain ends; past the last filler if that closes the last file."""
+        """Where the chain ends; after the last filler if that closes the last file."""
         return self.stop.phy_offset
 
     @lazy
@@ -149,16 +154,16 @@ class LogImage:
         return found if is_whole else _AlsoLeftOut(found, self, within)
 
     def follow(self, before: Record, after: Record) -> bool:
-        """Whether two of a queue's records have numbers that follow each other."""
+        """Whether no record of their queue is missing between two records of it."""
         is_next = after.queue_offset == before.queue_offset + 1
         return is_next or (before.phy_offset, after.phy_offset) in self.runs
 
     def count(self, records: Sequence[Record]) -> int:
-        """How many records of one queue these are, with those left out between."""
+        """How many records of one queue these are, undecoded ones between included."""
         return len(records) + self.between(records)
 
     def between(self, records: Sequence[Record]) -> int:
-        """How many are left out between records of one queue."""
+        """How many undecoded records lie between these of one queue."""
         if not self.runs:
             return 0
         ends = pairwise([record.phy_offset for record in records])
@@ -178,9 +183,9 @@ class LogImage:
     def those(
         self, records: Sequence[Record], holds: Callable[[Record], bool]
     ) -> list[Record]:
-        """Those of a queue's records of which something holds.
+        """The records of one queue for which ``holds`` returns true.
 
-        Where it holds of one end of a run alone, what is left out there is decoded.
+        If it is true for only one end of a run, the records of the run are decoded.
         """
         if not self.runs:
             return [record for record in records if holds(record)]
@@ -195,7 +200,7 @@ class LogImage:
         return found
 
     def left_out_between(self, before: Record, after: Record) -> Iterator[Record]:
-        """The records of a queue that are left out between two of it."""
+        """Decode the records of a queue between two of it that enclose a run."""
         file = next(f for f in reversed(self.files) if f.base <= before.phy_offset)
         position = before.end - file.base
         while position + file.base < after.phy_offset:
@@ -206,7 +211,7 @@ class LogImage:
             position += record.size
 
     def every_record(self) -> Iterator[Record]:
-        """The chain's records, with those that are left out, in log order."""
+        """All records of the chain in log order; those left out are decoded."""
         for record in self.records:
             yield record
             file = next(f for f in reversed(self.files) if f.base <= record.phy_offset)
@@ -218,7 +223,7 @@ class LogImage:
                 position += record.size
 
     def left_out_in(self, phy_offsets: range) -> int:
-        """How many records are left out there."""
+        """How many records in a range of phy_offsets are not decoded."""
         return sum(
             skip.records
             for file in self.files
@@ -228,10 +233,10 @@ class LogImage:
 
     @lazy
     def indexed_records(self) -> dict[QueueKey, list[Record]]:
-        """Records of the chain that have a unit, in log order, by (topic, queue_id).
+        """Records of the chain that need a unit, in log order, by (topic, queue_id).
 
-        Under a light queue's key stand records of other topics, ``as_listed`` there. Of
-        a deleted topic only those put afterwards are listed.
+        A light queue has records of other topics, changed by ``as_listed``. Of a
+        deleted topic only the records put after its deletion are there.
         """
         by_queue: dict[QueueKey, list[Record]] = {}
         for record in self.records:
@@ -271,7 +276,7 @@ class LogImage:
 
     @lazy
     def misnumbered_queues(self) -> tuple[QueueKey, ...]:
-        """Queues whose records' queue_offsets do not rise by exactly one."""
+        """Queues in which some record's queue_offset is not the one before plus 1."""
         if self.runs:
             return tuple(
                 [
@@ -296,7 +301,7 @@ class LogImage:
 
     @lazy
     def newest_listed_timestamp(self) -> int:
-        """The highest store timestamp of records with a unit; 0 without any."""
+        """The highest store timestamp of records that need a unit; 0 without any."""
         return max([r.store_timestamp for r in self.records if r.is_indexed], default=0)
 
     def stored_before(self, end: int) -> int:
@@ -313,7 +318,7 @@ class LogImage:
         return stamps == sorted(stamps)
 
     def where(self, phy_offset: int) -> Place:
-        """A byte of the log: path, byte and phy_offset."""
+        """A phy_offset as a place: path, byte and phy_offset."""
         for file in reversed(self.files):
             if file.base <= phy_offset:
                 at = phy_offset - file.base
@@ -333,7 +338,7 @@ class LogImage:
 
     @lazy
     def records_beyond(self) -> tuple[Record, ...]:
-        """Intact records past the chain's end, each at the offset it carries."""
+        """Intact records past the chain's end, each at its own phy_offset."""
         return tuple(part for part in self._beyond if isinstance(part, Record))
 
     @lazy
@@ -364,7 +369,7 @@ class LogImage:
         return tuple(found)
 
     def _written_past_stop(self) -> Iterator[tuple[str, int]]:
-        """The first byte that is not zero, of each file from the stop on."""
+        """For each file from the stop on, its first byte there that is not zero."""
         for file in self.files:
             position = max(0, self.stop.phy_offset - file.base)
             if position < len(file.data):
@@ -374,7 +379,7 @@ class LogImage:
 
 
 class _AlsoLeftOut(Mapping[int, Record]):
-    """Records by phy_offset; those that are left out are decoded when asked for."""
+    """Records by phy_offset; those that were left out are decoded on access."""
 
     def __init__(self, found: dict[int, Record], log: LogImage, within: range) -> None:
         self._found, self._log, self._within = found, log, within
@@ -415,7 +420,18 @@ def read_log(
     ours: range = ALL_OURS,
     left_out: LeftOut = NOTHING,
 ) -> LogImage:
-    """Decode the log in ``files``, by base; unchanged files come from ``previous``."""
+    """Decode the log.
+
+    Args:
+        files: (path, bytes) by base.
+        odd_paths: paths in the log's directory that are not log files.
+        previous: an older image; files that have not changed are taken from it.
+        deleted: which topics and queues were deleted.
+        watch: called with the path of each file that was decoded.
+        by_rocketmq: whether RocketMQ wrote the log.
+        ours: the phy_offsets at which only our store can have begun a record.
+        left_out: what not to decode.
+    """
     if not files:
         stop = LogStop("end", "commitlog", 0, 0, "there is no log file")
         return LogImage((), 0, (), stop, odd_paths, deleted)
@@ -444,13 +460,11 @@ def read_log(
 
 
 def common_size(bases: list[int], lengths: list[int]) -> int:
-    """The file size that most names and lengths agree on.
+    """The size that files of the log, or of a queue, are meant to have.
 
-    Names count only if one length agrees. The smallest distance of two names is the
-    size unless files are missing, and lengths are the size unless files were cut.
-
-    The smallest distance of two names is the size unless files are missing, and lengths
-    are the size unless files were cut.
+    It is the smallest distance of two bases, if some file has that length: a missing
+    file makes the distance greater. Otherwise it is the length that most files have: a
+    file that was cut has another. 0 without files.
     """
     if not lengths:
         return 0
@@ -465,9 +479,9 @@ def common_size(bases: list[int], lengths: list[int]) -> int:
 
 
 def is_misnamed(path: str) -> bool:
-    """Whether RocketMQ takes a file for one of the log or of a queue by its number.
+    """Whether RocketMQ reads the file because its name is a number.
 
-    No store of ours gives such a name: it has another number of digits.
+    No store of ours writes such a name: it does not have 20 digits.
     """
     match path.split("/"):
         case ["commitlog", name] | ["consumequeue", _, _, name]:
@@ -479,9 +493,9 @@ def is_misnamed(path: str) -> bool:
 def with_misnamed(
     named: Mapping[int, tuple[str, Bytes]], odd: Mapping[str, Bytes]
 ) -> dict[int, tuple[str, Bytes]]:
-    """Files by base, with those of odd names that RocketMQ reads by their numbers.
+    """Add files whose odd names RocketMQ reads as numbers.
 
-    Such a number has to be free, and the file of the size of the others.
+    Only if no other file has that base, and the file's size is that of the others.
     """
     found: dict[int, tuple[str, Bytes]] = {}
     for path, data in sorted(odd.items()):
@@ -499,7 +513,7 @@ def with_misnamed(
 
 
 def first_nonzero(data: Bytes, start: int) -> int:
-    """The first byte from ``start`` on that is not zero, or the length."""
+    """The first byte from ``start`` on that is not zero; the length if all are."""
     position = next_data(data, start)
     size = _FIRST_CHUNK  # nearly always it is not far
     while position < len(data):
@@ -567,7 +581,7 @@ def _read_file(
 
 
 def _may_hold_nul(known: LogFile) -> bool:
-    """Whether it matters for a file which of its records are ours."""
+    """Whether it matters for a file which of its records our store wrote."""
     return bool(known.odd_records) or known.flaw not in (None, "zeros", "end")
 
 
@@ -598,10 +612,10 @@ def _chain_end(files: tuple[LogFile, ...], size: int) -> tuple[int, LogStop]:
 
 
 def read_on(file: LogFile) -> Iterator[Record | LogStop]:
-    """Search one file for records after the place where reading stopped.
+    """Search one file for records behind the place where reading stopped.
 
-    Yields intact records in log order, and each place where they break off with more to
-    follow.
+    Yields intact records in log order, and a ``LogStop`` for each later place where
+    they end and something that is not zero follows.
     """
     position = next_record(file, file.end + 1)
     while position >= 0:

@@ -1,7 +1,7 @@
 """Oddities: fields of an intact record with values that no store writes.
 
-Neither the body's CRC nor the inner lengths prove these fields, and recovery accepts a
-record whatever they hold. Each record is checked once, when its file is read.
+Neither the body's CRC nor the inner lengths cover these fields, and recovery accepts a
+record whatever their values. Each record is checked once, when its file is read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PORTS = 1 << 16
 
 
 def is_odd(record: Record) -> bool:
-    """Whether ``oddities`` must look at the record; false for nearly every one."""
+    """Whether the record may have oddities; false for nearly every one."""
     if (
         record.sys_flag & _SYS_FLAG_UNKNOWN
         or record.prepared_transaction_offset
@@ -49,10 +49,10 @@ def are_odd(properties: bytes) -> bool:
 def oddities(
     record: Record, names: Collection[bytes] | None = None
 ) -> Iterator[tuple[str, str]]:
-    """The fields out of range, as (seen, expected).
+    """The fields of a record that are out of range, as (seen, expected).
 
     ``names`` are the property names of a RocketMQ store, which accepts properties that
-    no client writes.
+    no client writes; see ``property_names``.
     """
     if names is not None:
         yield from _not_of_rocketmq(record)

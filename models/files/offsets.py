@@ -1,7 +1,7 @@
-"""The table of consumer offsets as its file has it, decoded apart from the engine.
+"""The consumer offsets of a broker, decoded independently of the engine.
 
-RocketMQ's file is no strict JSON: integer keys are bare. Whatever is torn, zeroed or
-empty is no table.
+RocketMQ's file is not strict JSON: integer keys have no quotes. Bytes that are torn,
+zeroed or empty are no table.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ VERSION_FIELDS = ("counter", "stateVersion", "timestamp")
 
 @lru_cache(maxsize=4096)
 def read_offsets(data: bytes) -> OffsetRows | None:
-    """The rows of a table, sorted; None if these bytes are no whole table."""
+    """The rows of an offset table, sorted; None if the bytes are not a whole table."""
     try:
         found = read_table(data)
         return _rows_of(found)
@@ -33,9 +33,9 @@ def read_offsets(data: bytes) -> OffsetRows | None:
 
 
 def whole_offsets(files: Mapping[str, Bytes]) -> OffsetRows | None:
-    """What a start is to load of these files: the file, else its backup, else nothing.
+    """The rows that a start must load: the file's, else its backup's.
 
-    None where there are such files, and none of them is whole.
+    Empty if neither file exists; None if there are such files and none is whole.
     """
     found = [files[path] for path in (OFFSETS_PATH, OFFSETS_BACKUP) if path in files]
     for data in found:

@@ -14,11 +14,12 @@ _CONFIG = "config"
 
 @lru_cache(maxsize=4096)
 def is_of_a_store(path: str, *, has_index: bool) -> bool:
-    """Whether a store could have created a file of this name.
+    """Whether a store could have created a file with this path.
 
-    Its log ``commitlog/<20 digits>``; its queues and what lies beside them
-    ``consumequeue[_ext]/<topic>/<queue_id>/<20 digits>``; its index
-    ``index/<17 digits>`` if it has one; the files of a run, and all of ``config``.
+    The log is ``commitlog/<20 digits>``; a queue is
+    ``consumequeue[_ext]/<topic>/<queue_id>/<20 digits>``; an index file, with
+    ``has_index``, ``index/<17 digits>``. Also the files of a run, such as ``abort``,
+    and all of ``config``.
     """
     top, *below = path.split("/")
     match top, below:
@@ -35,14 +36,14 @@ def is_of_a_store(path: str, *, has_index: bool) -> bool:
 
 
 def base_of(name: str) -> int | None:
-    """The offset in the name of a log or queue file; None if it is none."""
+    """The offset in the name of a log or queue file; None if it is no such name."""
     return _base_in(name) if len(name) == NAME_DIGITS else None
 
 
 def misnamed_base(name: str) -> int | None:
-    """The offset that RocketMQ reads from a name that no store gives a file.
+    """The offset that RocketMQ reads from a name that no store writes; else None.
 
-    Any number will do there, and its files are in the order of their names.
+    RocketMQ takes any number, and sorts its files by name.
 
     Source: DefaultMappedFile#init, ``Long.parseLong``, MappedFileQueue#doLoad.
     """
@@ -50,7 +51,7 @@ def misnamed_base(name: str) -> int | None:
 
 
 def _base_in(name: str) -> int | None:
-    """The offset that a name is, if a long of Java can hold it."""
+    """The number that a name is, if it fits a Java long; else None."""
     if len(name) > _NAME_MAX or not _is_number(name, len(name)):
         return None
     base = int(name)

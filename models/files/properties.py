@@ -1,9 +1,9 @@
-"""Properties that no client writes but RocketMQ accepts: damaged, or put like that?
+"""Odd properties in a RocketMQ log: were they damaged, or put like that?
 
-A broker keeps what it gets: a NUL in a value, a piece without a name, ``0x02`` twice.
-Damage can turn clients' properties into the same. So a piece counts as damaged if, with
-one byte or its zeros corrected, it would begin with one of RocketMQ's own names or with
-a name that whole properties of the same log have; else it counts as put like that.
+A broker stores what it receives: a NUL in a value, a piece without a name, ``0x02``
+twice. Damage can turn a client's properties into the same. A piece counts as damaged if
+it would begin with a known name after one byte, or its zeros, were corrected. Known
+are RocketMQ's own names, and those in flawless properties of the same log.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _WHOLE = re.compile(rb"(?:[^\x01\x02]+\x01[^\x02]*(?:\x02|\Z))*")
 
 
 def are_named(raw: bytes) -> bool:
-    """Whether properties are what an encoder writes: named pieces of UTF-8."""
+    """Whether properties are as an encoder writes them: pieces with names, in UTF-8."""
     return bool(_WHOLE.fullmatch(raw)) and _is_text(raw)
 
 
 def property_names(records: Iterable[Record]) -> frozenset[bytes]:
-    """RocketMQ's names, and the names in all flawless properties of the log."""
+    """RocketMQ's property names, and those in flawless properties of these records."""
     found = set(_KNOWN_NAMES)
     for record in records:
         raw = written_part(record.properties_raw)
@@ -56,7 +56,7 @@ def property_names(records: Iterable[Record]) -> frozenset[bytes]:
 
 
 def are_damaged(raw: bytes, names: Collection[bytes]) -> bool:
-    """Whether damage made these properties what they are, judged by ``names``."""
+    """Whether the properties look damaged, given the known ``names``."""
     pieces = raw.split(b"\x02")
     return any(
         _is_no_text(piece, names)
@@ -70,10 +70,10 @@ def are_damaged(raw: bytes, names: Collection[bytes]) -> bool:
 
 
 def _is_no_text(piece: bytes, names: Collection[bytes]) -> bool:
-    """Whether a value that RocketMQ knows, or a name but for one byte, is no UTF-8.
+    """Whether a known name's value is not UTF-8, or a name one byte off a known one.
 
     The properties of a batch's messages are copied as their client wrote them, so a
-    user's names and values may hold any bytes.
+    user's names and values may have any bytes.
     """
     name, _, value = piece.partition(b"\x01")
     if name in _KNOWN_NAMES:
@@ -92,7 +92,10 @@ def _lacks_what_was_put(piece: bytes) -> bool:
 
 
 def _guesses(piece: bytes, following: bytes) -> Iterator[tuple[bytes, bool]]:
-    """Possible names, and whether more may follow each; 0 stands for any byte."""
+    """Names that a piece may have had, 0 standing for any byte.
+
+    Each with whether more bytes may follow it in the piece.
+    """
     name, separator, value = piece.partition(b"\x01")
     if not separator:
         if piece:
@@ -107,7 +110,7 @@ def _guesses(piece: bytes, following: bytes) -> Iterator[tuple[bytes, bool]]:
 
 
 def _fits(guess: bytes, has_more: bool, name: bytes) -> bool:
-    """Whether ``guess`` is ``name``, or begins with it if it ``has_more``."""
+    """Whether ``guess`` can be ``name``; with ``has_more``, begin with it."""
     if len(guess) != len(name) and (not has_more or len(guess) < len(name)):
         return False
     begin = guess[: len(name)]

@@ -1,8 +1,8 @@
-"""The files of one ConsumeQueue: units of 20 bytes, entry n at byte n * 20.
+"""The files of one ConsumeQueue: units of 20 bytes, unit n at byte n * 20.
 
-Layout of a unit, big-endian: phy_offset i64 | size i32 | tags_code i64. A unit of
-zeros was never written. A queue whose first entries live elsewhere begins with
-pre-blank units: phy_offset 0, size 0x7FFFFFFF, tags_code 0.
+Layout of a unit, big-endian: phy_offset i64 | size i32 | tags_code i64. A unit of zeros
+was never written. A queue whose first records are not in this log begins with pre-blank
+units: phy_offset 0, size 0x7FFFFFFF, tags_code 0.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Unit(NamedTuple):
 
     @property
     def is_pre_blank(self) -> bool:
-        """Whether it is a placeholder (fillPreBlank) for a record that is not here."""
+        """Whether it is a pre-blank unit: a placeholder without a record."""
         return self[1:] == (0, PRE_BLANK_SIZE, 0)
 
 
@@ -61,10 +61,12 @@ class QueueFile(NamedTuple):
 class QueueImage(NamedTuple):
     """One queue as decoded from its files.
 
-    ``units`` run from the first file's base up to the first unit that was never
-    written, that lacks its file, or that a short file cut: what a reader sees.
-    ``strays`` are the units past that end that are not all zero. ``skips`` are left
-    out of both: the number to go on at, by the first one that is left out.
+    Attributes:
+        units: what a reader sees: from the first file's base up to the first unit that
+            was never written, whose file is missing, or that a short file cut.
+        stray_units: units past that end that are not all zeros.
+        skips: units that are not decoded: by the first of their queue_offsets, the one
+            after their last.
     """
 
     topic: str
@@ -85,12 +87,12 @@ class QueueImage(NamedTuple):
         return f"{self.topic}/{self.queue_id}"
 
     def follow(self, before: Unit, after: Unit) -> bool:
-        """Whether no unit lies between two but such as are left out."""
+        """Whether no unit is missing between two: only undecoded ones may lie there."""
         number = before.queue_offset + 1
         return after.queue_offset == self.skips.get(number, number)
 
     def count(self, units: Sequence[Unit]) -> int:
-        """The number of units, those included that a survey has left out in between."""
+        """The number of units, undecoded ones between them included."""
         if not self.skips:
             return len(units)
         between = (
@@ -109,14 +111,14 @@ class QueueImage(NamedTuple):
 
     @property
     def end_of_last_file(self) -> int:
-        """As ``end``, but files before the last one are taken to be full."""
+        """As ``end``, but as if every file before the last one were full."""
         end = max(self.end, self.files[-1].base // UNIT_SIZE if self.files else 0)
         for unit in self.stray_units:
             end += unit.queue_offset == end and unit.size > 0
         return end
 
     def where(self, queue_offset: int, file_size: int = 0) -> Place:
-        """The place of a unit: path, byte and queue_offset.
+        """A unit as a place: path, byte and queue_offset.
 
         ``file_size`` is that of the store's queue files, for a queue without a file.
         """
@@ -134,19 +136,19 @@ class QueueImage(NamedTuple):
 
     @property
     def begins_late(self) -> bool:
-        """Whether its units begin after the first one that its files have room for."""
+        """Whether the first unit is not at the beginning of the first file."""
         return bool(self.units) and self.units[0].queue_offset > self.first_number
 
     @property
     def first_number(self) -> int:
-        """The queue_offset of the first unit that its files have room for."""
+        """The queue_offset at the beginning of the first file; 0 without a file."""
         return self.files[0].base // UNIT_SIZE if self.files else 0
 
     def behind_rot(self, first_alive: int) -> QueueImage:
-        """The queue without the units up to the last broken one below ``first_alive``.
+        """The queue from after the last broken unit below ``first_alive`` on.
 
-        Units of expired records are never read: damage there neither ends the queue nor
-        makes a hole in it.
+        Units of expired records are never read: damage among them neither ends the
+        queue nor makes a gap in it.
         """
         hole, units, strays = self.end, self.units, self.stray_units
         while hole < first_alive:
@@ -165,7 +167,7 @@ class QueueImage(NamedTuple):
         return self._replace(units=units, stray_units=strays)
 
     def strays(self) -> Iterator[Unit]:
-        """Units that are not all zero, past the end of what a reader would see."""
+        """Units that are not all zeros, past the end of what a reader sees."""
         end = self.end
         for file in self.files:
             first = file.base // UNIT_SIZE
@@ -180,7 +182,15 @@ def read_queue(
     previous: QueueImage | None,
     skips: Mapping[int, int] = NO_SKIPS,
 ) -> QueueImage:
-    """Decode one queue, its files by base; unchanged files come from ``previous``."""
+    """Decode one queue.
+
+    Args:
+        topic: the queue's topic.
+        queue_id: its number in the topic.
+        files: (path, bytes) by base.
+        previous: an older image; files that have not changed are taken from it.
+        skips: units not to decode, as in ``QueueImage``.
+    """
     if previous is not None and _is_unchanged(files, previous):
         return previous
     known = {file.path: file for file in previous.files} if previous else {}
@@ -196,9 +206,10 @@ def read_queue(
 
 
 def _is_unchanged(files: dict[int, tuple[str, Bytes]], image: QueueImage) -> bool:
-    """Whether its files are the very bytes that were decoded; views may have changed.
+    """Whether the files are the same bytes objects as in ``image``.
 
-    A queue that begins late is decoded again each time: the log decides where.
+    False for views of mapped files, which may have changed, and for a queue that begins
+    late: the log decides where.
     """
     if len(files) != len(image.files) or image.begins_late:
         return False
@@ -254,7 +265,7 @@ def _read_file(
 def _read_ranges(
     first: int, size: int, skips: Mapping[int, int]
 ) -> Iterator[tuple[int, int]]:
-    """The bytes of a file that are read, a chunk at a time; its first unit is known."""
+    """The byte ranges of a file to read; ``first`` is its first queue_offset."""
     start = 0
     left_out = [
         ((at - first) * UNIT_SIZE, (end - first) * UNIT_SIZE)

@@ -1,8 +1,8 @@
-"""The consumequeue_ext files: entries for what a queue's units have no room for.
+"""The consumequeue_ext files: what filters need of messages, beside the units.
 
 Layout of an entry (CqExtUnit), big-endian: size i16 | tags_code i64 | msg_store_time
-i64 | size of the bit map i16, bit map. An address, in the place of a queue unit's tags
-code, is a byte offset above the least i64.
+i64 | size of the bit map i16, bit map. An address, which replaces the tags code in a
+unit, is the least i64 plus the entry's byte offset.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ExtUnit(NamedTuple):
 def ext_place(
     files: Mapping[str, Bytes], queue_name: str, address: int
 ) -> tuple[str, int] | None:
-    """The file and byte of an ext address of a queue; None if it points nowhere.
+    """The file and byte of a queue's ext address; None if no file covers it.
 
     Args:
         files: of the store, by path.
@@ -73,7 +73,7 @@ def ext_unit_size(data: Bytes, at: int) -> int:
 
 
 def end_of_ext_units(data: Bytes) -> tuple[int, bool]:
-    """Where the entries of a consumequeue_ext file end; whether an end mark follows."""
+    """Where a consumequeue_ext file's entries end, and whether an end mark follows."""
     at = 0
     while (size := ext_unit_size(data, at)) >= EXT_UNIT_SIZE_MIN:
         at += size
@@ -81,7 +81,10 @@ def end_of_ext_units(data: Bytes) -> tuple[int, bool]:
 
 
 def starts_of_ext_units(data: Bytes) -> frozenset[int]:
-    """Where entries in a consumequeue_ext file begin; after a broken one, the next."""
+    """The bytes at which entries begin in a consumequeue_ext file.
+
+    Behind a broken entry the next one that can be found counts.
+    """
     starts, at = [0], 0
     while (size := ext_unit_size(data, at)) >= EXT_UNIT_SIZE_MIN:
         at += size

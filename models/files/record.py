@@ -1,8 +1,8 @@
-"""One record of the log: 17 fields, decoded and proven intact.
+"""One record of the log: 17 fields, decoded and checked to be intact.
 
-A record proves itself by its magic, its size, the agreement of its inner lengths, the
-CRC of its body and the physical offset it carries. Apache RocketMQ checks all but the
-last; without it a record left over from an earlier life of the file would pass.
+A record is intact if its magic, its size, its inner lengths, the CRC of its body and
+its own phy_offset are right. Apache RocketMQ checks all but the last; without that
+check a record left over from an earlier life of the file would pass.
 
 Layout, big-endian: size i32 | magic i32 | body_crc i32 | queue_id i32 | flag i32 |
 queue_offset i64 | phy_offset i64 | sys_flag i32 | born_timestamp i64 | born_host |
@@ -10,11 +10,11 @@ store_timestamp i64 | store_host | reconsume_times i32 | prepared_transaction_of
 i64 | body length i32, body | topic length i8 (v2: i16), topic | properties length
 i16, properties. A host is 4 or 16 bytes of address and an i32 port.
 
-Where the properties end with ``__CRC32#``, its digits cover everything before them, and
-are proven too; it is the store's own and no property of the message.
+If the properties end with ``__CRC32#``, its digits cover everything before them and are
+checked too; the store adds it, so it does not belong to the message.
 
 This is written from the format's description alone and shares nothing with the
-engine's codec: one mistake must not pass twice.
+engine's codec, so that one mistake cannot be in both.
 """
 
 from __future__ import annotations
@@ -75,12 +75,12 @@ DELAY_LEVEL_MAX = len(_DELAYS_S)
 
 
 def delay_ms(level: int) -> int:
-    """How long a message of a level waits, in RocketMQ's own levels."""
+    """The delay of a level in milliseconds, by RocketMQ's default levels."""
     return 1000 * _DELAYS_S[min(level, DELAY_LEVEL_MAX) - 1]
 
 
 class BadRecord(ValueError):
-    """The bytes are not an intact record: ``kind`` for programs, text for people."""
+    """The bytes are not an intact record; ``kind`` and the text say why."""
 
     def __init__(self, kind: FlawKind, seen: str) -> None:
         super().__init__(seen)
@@ -89,10 +89,10 @@ class BadRecord(ValueError):
 
 
 class Record(NamedTuple):
-    """One intact record, as it stands in the log.
+    """One intact record, as decoded from the log.
 
-    A named tuple and no dataclass: thousands are made a second, and it costs a fifth.
-    ``body`` is a view into the file where the file was given as one.
+    A named tuple and not a dataclass: thousands are made per second, at a fifth of the
+    cost. ``body`` is a view into the file where the file was given as one.
     """
 
     phy_offset: int
@@ -126,21 +126,21 @@ class Record(NamedTuple):
 
     @property
     def is_indexed(self) -> bool:
-        """Whether it has a unit in a plain ConsumeQueue.
+        """Whether a ConsumeQueue has to list it.
 
-        Prepared and rolled back messages have none, inner batches have theirs in a
-        BatchConsumeQueue.
+        It does not list prepared and rolled back messages, nor inner batches, which
+        belong to a BatchConsumeQueue.
         """
         return self.sys_flag & _NOT_INDEXED_MASK == 0
 
     @property
     def is_inner_batch(self) -> bool:
-        """Whether a queue of inner batches lists it, if any does."""
+        """Whether it is an inner batch, which only a BatchConsumeQueue can list."""
         return self.sys_flag & _INNER_BATCH != 0
 
     @property
     def properties(self) -> dict[str, str]:
-        """Properties by name, read as RocketMQ reads them; the last of a name wins."""
+        """Properties by name, decoded as by RocketMQ: the last of a name counts."""
         properties = parse_properties(self.properties_raw)
         properties.pop("__CRC32#", None)
         return properties
@@ -152,7 +152,7 @@ class Record(NamedTuple):
 
     @property
     def light_places(self) -> tuple[tuple[str, int], ...]:
-        """The light queues (LMQ) that list it, each with its queue offset there."""
+        """The light queues (LMQ) that list it, each with its queue_offset there."""
         if MULTI_QUEUE_OFFSET not in self.properties_raw:
             return ()
         properties = parse_properties(self.properties_raw)
@@ -170,10 +170,10 @@ class Record(NamedTuple):
 
 
 def without_body(record: Record) -> Record:
-    """The record with an empty body; equal hosts share one object.
+    """The record with an empty body; equal hosts become one object.
 
-    A checked body is not needed again, and the bodies of a long log would not fit into
-    memory.
+    A body is not needed after its CRC was checked, and those of a large log would not
+    fit into memory.
     """
     head, tail = record[:8], record[9:14]
     hosts = _shared(record.born_host), _shared(record.store_host)
@@ -188,7 +188,8 @@ def _shared(host: bytes) -> bytes:
 def as_listed(record: Record, topic: str) -> Record:
     """The record as the queues of ``topic`` list it.
 
-    A light queue lists it as its own, at the queue offset that the record names.
+    A light queue lists it under its own name, with the queue_offset that the record has
+    for this light queue.
     """
     if record.topic != topic:
         for name, queue_offset in record.light_places:
@@ -201,11 +202,10 @@ def as_listed(record: Record, topic: str) -> Record:
 
 @lru_cache(maxsize=64)
 def decode_record(data: bytes, *, takes_nul: bool = False) -> Record:
-    """Decode ``data``, which must be one intact record and nothing else.
+    """Decode ``data``, which must be exactly one intact record.
 
-    Its ``phy_offset`` is what the record itself says: nobody told where it lay. One
-    that is read again, as by pull after pull, is not decoded again. ``takes_nul``: as
-    for ``parse_record``.
+    Its place in the log is unknown, so its own ``phy_offset`` is not checked. Cached,
+    since pulls read the same records again. ``takes_nul``: as for ``parse_record``.
 
     Raises:
         BadRecord: ``data`` is not an intact record.
@@ -219,10 +219,10 @@ def decode_record(data: bytes, *, takes_nul: bool = False) -> Record:
 
 
 def decode_answer(data: bytes) -> Record:
-    """Decode a record that a store has answered, as clients do.
+    """Decode a record that a store has returned, as a client does.
 
-    They take a NUL in a property, as RocketMQ does; whether it was put so, a comparison
-    with what was put shows.
+    Clients accept a NUL in a property, as RocketMQ does; comparing with what was put
+    shows whether it was put like that.
 
     Raises:
         BadRecord: as ``decode_record``.
@@ -238,18 +238,18 @@ def parse_record(
     *,
     takes_nul: bool = False,
 ) -> Record:
-    """Decode and verify the record at ``position``.
+    """Decode and check the record at ``position``.
 
     Args:
         data: the file.
         position: the record's first byte in ``data``.
         limit: the first byte that no longer belongs to the file.
-        phy_offset: the record's position in the log; None where that is not known.
-        takes_nul: properties may hold a NUL, if no piece of them is lost.
+        phy_offset: the record's position in the log; None if unknown.
+        takes_nul: the properties may have NULs, unless these show that bytes were lost.
 
     Raises:
         BadRecord: no intact record is there; checked in the order magic, size, inner
-            lengths, body CRC, own phy_offset, time stored, properties.
+            lengths, body CRC, own phy_offset, store time, properties.
     """
     if limit - position < RECORD_SIZE_MIN:
         raise _too_short(data, position, limit)
@@ -333,10 +333,10 @@ def _is_number(text: str) -> bool:
 
 
 def written_part(raw: bytes) -> bytes:
-    """The properties without the bytes that RocketMQ 5.3.0 adds after light queues'.
+    """The properties without the 20 bytes that RocketMQ 5.3.0 appends by mistake.
 
-    RocketMQ reserves room there for a CRC it does not write: 20 bytes of what its
-    buffer held.
+    Behind a record's offsets in light queues it reserves room for a CRC that it does
+    not write, so that old bytes of its buffer stay there.
     """
     if MULTI_QUEUE_OFFSET in raw and raw[-21:-20] == b"\x02":
         return raw if has_property_crc(raw) else raw[:-_CRC_PROPERTY_SIZE]
@@ -344,10 +344,11 @@ def written_part(raw: bytes) -> bytes:
 
 
 def _is_kept(raw: bytes, data: Bytes, end: int, phy_end: int) -> bool:
-    """Whether neither a piece of the properties was lost nor all from there on.
+    """Whether NULs in the properties do not show that bytes were lost.
 
-    The record ends at ``end`` of ``data``, at ``phy_end`` in the log. What takes its
-    end takes the four bytes after it, too, unless another piece begins amid them.
+    Lost are as many zeros in a row as ``_PIECE`` has; or a NUL at the end, if only
+    zeros follow the record, or if all of its last ``_PIECE`` of the file is zeros. The
+    record ends at ``end`` of ``data``, and at ``phy_end`` in the log.
     """
     written = written_part(raw)
     behind = bytes(data[end : end + 4])

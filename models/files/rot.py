@@ -1,4 +1,4 @@
-"""Which records lie where bytes of the log were changed from outside."""
+"""Finds the records of the log in which bytes were changed from outside."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crashmq.models.observations import Damaged
 
 
 def rotten_records(log: LogImage, damages: Sequence[Damaged]) -> frozenset[Record]:
-    """Intact-looking records of the chain in which a byte was changed."""
+    """Records of the chain that lie in a damaged range, although they look intact."""
     base_of = {file.path: file.base for file in log.files}
     ranges = [
         (base_of[damage.path] + damage.start, base_of[damage.path] + damage.end)

@@ -1,4 +1,4 @@
-"""Mapped files with known holes, so that space never written is not read."""
+"""Views of mapped files that know their holes, so that these are not read."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class SparseMap(mmap.mmap):
 
 
 def is_mapped_file(data: Bytes) -> bool:
-    """Whether it is a view of a whole mapped file, and therefore large."""
+    """Whether ``data`` is a view of a whole mapped file, and so may be large."""
     return isinstance(data, memoryview) and isinstance(data.obj, SparseMap)
 
 
 def let_go(data: Bytes) -> None:
-    """Release the memory of a mapped file's pages; they can be read again."""
+    """Release the memory of a mapped file's pages; reading loads them again."""
     source = data.obj if isinstance(data, memoryview) else None
     if isinstance(source, SparseMap) and hasattr(mmap, "MADV_DONTNEED"):
         source.madvise(mmap.MADV_DONTNEED)
 
 
 def next_data(data: Bytes, position: int) -> int:
-    """The first byte from ``position`` on that is not in a hole; the length if none."""
+    """The first byte from ``position`` on outside holes; the length if none is."""
     source = data.obj if isinstance(data, memoryview) else None
     if not isinstance(source, SparseMap) or len(source) != len(data):
         return position

@@ -2,10 +2,10 @@
 
 Laws judge this, never an engine object: the same laws hold for the Python
 engine, for Apache RocketMQ and for a directory copied from a broken broker. Damaged
-input is data: ``read_store`` returns an image of any bytes and raises for none.
+files are no error: ``read_store`` returns an image of any bytes and never raises.
 
-The parts live in ``models.files``: a record, the log's chain, a queue, the
-checkpoint. Plain ``struct`` reads them: the harness judges stores of a few kilobytes
+Other modules of ``models.files`` decode the parts: a record, the log's chain, a queue,
+the checkpoint. They use plain ``struct``: the harness judges stores of a few kilobytes
 thousands of times a second, where one numpy call costs as much as five records.
 """
 
@@ -138,7 +138,7 @@ class StoreImage:
 
     @lazy
     def offsets(self) -> OffsetRows | None:
-        """The consumers' offsets; None if there are such files and none is whole."""
+        """The consumer offsets; None if there are such files and none is whole."""
         return whole_offsets(self.files)
 
     @lazy
@@ -148,7 +148,7 @@ class StoreImage:
 
     @lazy
     def delays(self) -> DelayRows | None:
-        """How far delays are delivered; None if there are files and none is whole."""
+        """The delay offsets; None if there are such files and none is whole."""
         return whole_delays(self.files)
 
     @lazy
@@ -158,9 +158,9 @@ class StoreImage:
 
     @lazy
     def live_units(self) -> tuple[tuple[QueueImage, tuple[Unit, ...]], ...]:
-        """Each queue with its units from its minimum on, the only ones ever read.
+        """Each queue with its units from its min offset on, the only ones ever read.
 
-        Below the minimum lie pre-blank units and those whose record has expired.
+        Before it lie pre-blank units and those whose record has expired.
         """
         log = self.commit_log
         live = [(q, _live(q.units, log.min_phy_offset)) for q in self.consume_queues]
@@ -174,8 +174,8 @@ class StoreImage:
     def suspect_queues(self) -> tuple[tuple[QueueImage, tuple[Unit, ...]], ...]:
         """The queues whose live units differ from those of the log's records.
 
-        For all other queues it is proven that each unit points at its own record, that
-        they follow each other, and that none points past the log.
+        In all other queues each unit points at its own record, the units follow each
+        other, and none points past the log.
         """
         asked = self.commit_log.unit_tuples
         return tuple(
@@ -188,7 +188,7 @@ class StoreImage:
 
     @lazy
     def unlisted_records(self) -> dict[QueueKey, list[Record]]:
-        """Records without a unit of their number, by queue."""
+        """Records whose queue_offset has no live unit in their queue, by queue."""
         held = {
             queue.key: range(units[0].queue_offset, units[-1].queue_offset + 1)
             for queue, units in self.live_units
@@ -203,7 +203,7 @@ class StoreImage:
         return unlisted
 
     def index(self, slot_num: int = 0) -> IndexImage:
-        """The index; ``slot_num`` is the number of slots of each file, 0: infer it."""
+        """The index; ``slot_num`` is how many slots each file has, 0: infer it."""
         known: tuple[int, IndexImage] | None = self.__dict__.get("_index")
         if known is None or known[0] != slot_num:
             known = self.__dict__["_index"] = slot_num, read_index(self.files, slot_num)
@@ -213,7 +213,8 @@ class StoreImage:
     def kept_laws(self) -> set[Hashable]:
         """Keys of the groups of laws that were asked of this image and hold.
 
-        A law of the files gives the same answer for the same files each time.
+        The answer of a law of the files depends on the files alone, so it is not asked
+        again.
         """
         return set()
 
@@ -224,12 +225,12 @@ class StoreImage:
 
     @lazy
     def tag_keys(self) -> frozenset[tuple[int, int]]:
-        """(hash, phy_offset) of each tag of the log, as newer brokers index them."""
+        """(hash, phy_offset) of each tag of the log; RocketMQ 5.4.0 indexes them."""
         return tag_keys_of_log(self.commit_log.records)
 
     @lazy
     def has_queue_extension(self) -> bool:
-        """Whether there may be consumequeue_ext files, and addresses for tags codes."""
+        """Whether consumequeue_ext files exist, so that tags codes may be addresses."""
         return any(path.startswith("consumequeue_ext/") for path in self.files)
 
     @lazy
@@ -240,7 +241,7 @@ class StoreImage:
 
     @property
     def all_has_expired(self) -> bool:
-        """Whether all records were deleted as expired, so that no time is known."""
+        """Whether the log has begun to expire and has no record left."""
         log = self.commit_log
         return log.min_phy_offset > 0 and not log.records
 
@@ -261,9 +262,9 @@ def _live(units: tuple[Unit, ...], minimum: int) -> tuple[Unit, ...]:
 def _without_rotten(
     queue: QueueImage, live: tuple[Unit, ...], log: LogImage
 ) -> tuple[Unit, ...]:
-    """The units without those at the front that belong to expired records.
+    """The live units without broken ones of expired records at the front.
 
-    Their numbers come before that of the queue's first record, and they lead to no
+    Those have queue_offsets before that of the queue's first record, and point at no
     record.
     """
     asked = log.unit_tuples.get(queue.key)
@@ -277,7 +278,7 @@ def _without_rotten(
 
 
 class StorePlace(NamedTuple):
-    """The meaning of a path: ``kind``, and the base of a log or queue file."""
+    """What a path is: its ``kind``, and the base of a log or queue file."""
 
     kind: str
     base: int = 0
@@ -301,8 +302,9 @@ def read_store(
         previous: an older image of the same store. Files whose bytes are the same are
             not decoded again; if all are, ``previous`` itself is returned.
         watch: called for each log file that has been decoded.
-        by_rocketmq: RocketMQ wrote it, which takes properties with a NUL.
-        left_out: what was proven already; without ``previous``.
+        by_rocketmq: whether RocketMQ wrote it, so that properties may have NULs.
+        left_out: what not to decode, since it was found right; only without
+            ``previous``.
     """
     if previous is not None and _unchanged(files, previous.files):
         return previous
@@ -347,7 +349,7 @@ def read_store(
 def _with_data(
     files: Mapping[str, Bytes], named: Iterable[tuple[int, str]], odd: Collection[str]
 ) -> dict[int, tuple[str, Bytes]]:
-    """Files by base, with those that RocketMQ reads though their names are odd."""
+    """Files by base, including those whose odd names RocketMQ reads as numbers."""
     found = {base: (path, files[path]) for base, path in named}
     return with_misnamed(found, {path: files[path] for path in odd}) if odd else found
 
@@ -358,9 +360,9 @@ def _of_queue(key: QueueKey, odd: Iterable[str]) -> tuple[str, ...]:
 
 
 def _ours(checkpoint: CheckpointImage) -> range:
-    """Where records begin that no other program can have written.
+    """The phy_offsets at which only our store can have begun a record.
 
-    Behind the mark one may have gone on.
+    Past the mark another program may have appended.
     """
     mark = checkpoint.mark
     if mark is None:
@@ -369,7 +371,7 @@ def _ours(checkpoint: CheckpointImage) -> range:
 
 
 def _has_same_units(image: StoreImage, previous: StoreImage) -> bool:
-    """Whether log and queues are the very same objects as before."""
+    """Whether log and queues are the same objects as before."""
     queues, before = image.consume_queues, previous.consume_queues
     return (
         image.commit_log is previous.commit_log
@@ -450,7 +452,7 @@ def _layout(paths: tuple[str, ...]) -> _Layout:
 
 @lru_cache(maxsize=65536)
 def place_of(path: str) -> StorePlace:
-    """What a path from the store's root means."""
+    """What a path relative to the store's root is."""
     parts = path.split("/")
     top = parts[0]
     if len(parts) == 1:

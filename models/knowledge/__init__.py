@@ -1,1 +1,1 @@
-"""What is known of a store's history, and when which law may be asked about it."""
+"""What a history says about a store so far, and the moments to ask laws at."""

@@ -1,7 +1,7 @@
-"""What is known of the consumers of groups, and of the messages they have worked off.
+"""What is known of the consumers of groups, and of the messages they have consumed.
 
-A message is named by its unique key, since a queue_offset is given again after the log
-has lost its tail (``names``).
+A message is identified by its unique key (``names``), since a queue_offset is assigned
+again after the log has lost its tail.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _NO_LIFE: Final = -1
 
 
 class Failed(NamedTuple):
-    """A message that a consumer could not work off and has kept.
+    """A message whose consumption failed, and that the consumer will try again.
 
     Attributes:
-        at_ms: when it was given the message.
-        tries: so often was it tried before that.
+        at_ms: when the listener got it last, by the store's clock.
+        tries: how many attempts there were before that one.
     """
 
     unique_key: str
@@ -49,21 +49,22 @@ class Failed(NamedTuple):
 
 
 class Share(NamedTuple):
-    """What a consumer has done with a queue since it was given it.
+    """What a consumer has done with one queue since the queue was assigned to it.
 
     Attributes:
-        asked: where its newest pull began.
-        ends: where the answers to that say to go on: one may come after it was given up
-            and asked again.
-        newest: unique keys of the messages of these answers.
-        waiting: those of older answers that are not worked off.
-        worked: those that it has worked off.
-        life: of the broker that has told it last where it is; -1: its queue may have
-            been deleted since.
-        wanted: what its newest pull asks for; None: unknown.
-        begun: where it began, as far as that is known.
-        begins_group: its group had no offset then, and begins there as well.
-        failed: what it will try again by itself.
+        asked: the offset of its newest pull.
+        ends: the next_begin_offsets answered to that pull; more than one if the
+            consumer had given the pull up, pulled again, and the first answer came
+            after all.
+        newest: unique keys of the messages in these answers.
+        waiting: unique keys of messages of older answers, not consumed yet.
+        worked: unique keys of the messages that it has consumed.
+        life: the run of the broker in which the consumer committed last; -1: the queue
+            may have been deleted since.
+        wanted: the subscription of its newest pull; None: unknown.
+        begun: the offset at which it began, or a huge number while unknown.
+        begins_group: its group had no offset then, so the group begins there too.
+        failed: messages that failed and that the consumer will try again itself.
     """
 
     asked: int
@@ -79,13 +80,14 @@ class Share(NamedTuple):
 
     @property
     def was_moved(self) -> bool:
-        """Whether a pull of it was answered with another offset; may be dropped."""
+        """Whether a pull got PULL_OFFSET_MOVED; the client may drop such a queue."""
         return self.begun == _NOWHERE
 
     def pulls(self, queue_offset: int) -> Share:
-        """The share once it pulls on; from where it has asked last, if no answer came.
+        """The state after the next pull, which begins at ``queue_offset``.
 
-        An answer that comes after the consumer's time-out is none to it.
+        That is the offset of the pull before if no answer came: an answer after the
+        consumer's time-out does not count.
         """
         waiting = self.waiting
         if queue_offset in self.ends:
@@ -98,7 +100,7 @@ class Share(NamedTuple):
         )
 
     def begins_again(self, queue_offset: int) -> Share:
-        """The share after its pull was sent elsewhere; waiting messages may stay."""
+        """The state after PULL_OFFSET_MOVED; messages not consumed yet may stay."""
         pulled = self.waiting | self.newest - self.worked
         return self._replace(
             asked=queue_offset,
@@ -110,7 +112,7 @@ class Share(NamedTuple):
         )
 
     def consumes(self, unique_key: str) -> Share:
-        """The share once a message is worked off."""
+        """The state after a message was consumed."""
         gone = frozenset({unique_key})
         return self._replace(
             waiting=self.waiting - gone,
@@ -119,23 +121,24 @@ class Share(NamedTuple):
         )
 
     def failed_before(self, unique_key: str) -> Failed | None:
-        """How a message failed that is kept; None if it did not."""
+        """The earlier failed attempt at a message; None if there was none."""
         return next((one for one in self.failed if one.unique_key == unique_key), None)
 
     def without_failed(self, unique_key: str) -> tuple[Failed, ...]:
-        """What is kept besides a message."""
+        """The failed messages except one."""
         return tuple([one for one in self.failed if one.unique_key != unique_key])
 
 
 class Taken(NamedTuple):
-    """What was known when a consumer asked where to begin with a queue.
+    """What was known when a consumer asked at which offset to begin in a queue.
 
     Attributes:
-        possible: the offsets of its group.
-        begins: where a group without one may begin; None: anywhere.
-        life: of the broker.
-        was_reset: its group was reset since.
-        told: the offset that it was answered, or has told since; -1: none.
+        possible: the offsets that its group may have had; -1: none.
+        begins: where a group without an offset may begin; None: anywhere.
+        life: the run of the broker then.
+        was_reset: the group's offset was reset since.
+        told: the offset that was answered, or that the consumer has committed since;
+            -1: none.
     """
 
     possible: frozenset[int]
@@ -145,30 +148,29 @@ class Taken(NamedTuple):
     told: int = NOTHING_TOLD
 
     def is_anew(self, begin: int) -> bool:
-        """Whether its group has no offset, if that is where the consumer begins."""
+        """Whether a begin at ``begin`` shows that the group had no offset."""
         is_without = NO_OFFSET in self.possible and begin not in self.possible
         return is_without and not self.was_reset
 
 
 @dataclass(slots=True)
 class Consumption(Forked):
-    """Of all groups.
+    """What the consumers of all groups have been assigned, pulled and consumed.
 
     Attributes:
         living: the consumers that run, by client.
         newest: the consumer that joined each group last.
-        held: the queues that each of them works on.
-        taken: the queues that a consumer was given and has not pulled yet.
-        shares: what each does with each queue that it pulls.
-        leaving: what it has done with queues that it pulls no more, and whose locks it
-            has not given back.
-        local: the offsets that a broadcasting consumer keeps in its file; one of no
-            queue: nobody knows the others.
-        owed: what groups are owed, and have worked off.
-        told: the newest offset that each has told this life of the broker.
-        locks: of the queues of orderly groups.
+        held: the queues assigned to each client.
+        taken: queues assigned to a consumer that it has not pulled yet.
+        shares: what each consumer has done with each queue that it pulls.
+        leaving: the same for queues that it pulls no more and whose locks it still has.
+        local: the offsets in the files of broadcasting consumers; an entry with an
+            empty topic: the client's other offsets are unknown.
+        owed: the messages that groups must consume, and have consumed.
+        told: the newest offset that each has committed in this run of the broker.
+        locks: the queue locks of orderly consumers.
         life: how often the broker has started.
-        subscriptions: of all groups.
+        subscriptions: what the members of all groups subscribe.
     """
 
     living: dict[str, StartConsumer] = field(default_factory=dict)
@@ -185,14 +187,18 @@ class Consumption(Forked):
     subscriptions: Subscriptions = field(default_factory=Subscriptions)
 
     def broker_started(self) -> None:
-        """Record that a broker has come up, which knows what was persisted."""
+        """Record that a broker has started, and knows only what was persisted."""
         self.life += 1
         self.told = {}
         self.locks.broker_started()
         self.subscriptions.broker_began()
 
     def may_be_deleted(self, topic: str, queue_id: int) -> None:
-        """Record that queues may begin again at 0 unknown to their consumers."""
+        """Record that queues may have been deleted without their consumers' knowledge.
+
+        Their next messages then get offsets from 0 on. ``queue_id`` may stand for all
+        queues of the topic.
+        """
         for queue in {**self.shares, **self.leaving, **self.taken, **self.told}:
             if queue.topic != topic or queue_id not in (ALL_QUEUES, queue.queue_id):
                 continue
@@ -203,8 +209,9 @@ class Consumption(Forked):
             if queue in self.taken:
                 self.taken[queue] = self.taken[queue]._replace(life=_NO_LIFE)
 
-    def forget_failed(self) -> None:
-        """Record that it is now unknown when failed messages are tried again."""
+    def clock_was_set_back(self) -> None:
+        """Record that retry delays may be over, and new subscriptions look older."""
+        self.subscriptions.clock_was_set_back()
         for queue, share in self.shares.items():
             self.shares[queue] = share._replace(failed=())
 
@@ -215,7 +222,7 @@ class Consumption(Forked):
         self.living[op.client] = self.newest[self.reader(op)] = op
 
     def resubscribed(self, op: Resubscribe, *, is_done: bool) -> None:
-        """Record that a consumer subscribes something else, or is done with it."""
+        """Record a change of subscriptions: its begin, or, if ``is_done``, its end."""
         before = self.living.get(op.client)
         if before is None:
             return
@@ -231,7 +238,7 @@ class Consumption(Forked):
         self.subscriptions.changes(now, is_done=is_done)
 
     def ended(self, client: str, how: ConsumerEnd = "stop") -> None:
-        """Record that a client's consumer no longer exists."""
+        """Record that a client's consumer has ended in the way ``how``."""
         self.subscriptions.ended(client, is_gone=how == "vanish")
         self._gone(client)
 
@@ -243,7 +250,7 @@ class Consumption(Forked):
             del self.leaving[queue]
 
     def holds(self, client: str, queues: tuple[tuple[str, int], ...]) -> None:
-        """Record all the queues that a consumer works on."""
+        """Record all queues that are now assigned to a consumer."""
         self.held[client] = queues
         self._keep_of(client, queues)
 
@@ -263,15 +270,16 @@ class Consumption(Forked):
         """The offset that a broadcasting consumer must have in its file; -1: none.
 
         Args:
-            queue: whose offset it reads.
-            offset: what it has found; that counts where nobody else knows.
+            queue: the queue and the consumer.
+            offset: the offset that it has read; returned if the file's content is
+                unknown.
         """
         key = self.key_of(queue)
         is_unknown = (key[0], *_ANY_QUEUE) in self.local
         return self.local.get(key, offset if is_unknown else NO_OFFSET)
 
     def may_have_written(self, client: str) -> None:
-        """Record that a broadcasting consumer may have written its file unnoticed."""
+        """Record that a broadcasting consumer may have rewritten its file unseen."""
         op = self.living.get(client)
         if op is None or not op.broadcasts:
             return
@@ -281,7 +289,7 @@ class Consumption(Forked):
         self.local[(reader, *_ANY_QUEUE)] = NO_OFFSET
 
     def was_reset(self, key: OffsetKey, offset: int) -> None:
-        """Record that a group's offset was set; earlier messages need no consumer."""
+        """Record that a group's offset was set: it need not consume what lies below."""
         self.owed.since[key] = offset
         for queue, taken in self.taken.items():
             if self.key_of(queue) == key:
@@ -298,13 +306,13 @@ class Consumption(Forked):
         if taken is not None:
             self.taken[queue] = taken._replace(told=offset)
         if share is not None and share.begins_group and not share.was_moved:
-            self.owed.stands_by(self.key_of(queue), share.begun)
+            self.owed.began_again_at(self.key_of(queue), share.begun)
 
     def worked_until(self, queue: OneQueue, model: ReferenceModel) -> int:
-        """The end of what a consumer has worked off of a queue without a gap; or -1.
+        """The end of what a consumer has consumed of a queue without a gap; or -1.
 
-        A message of which the queue has two copies, as of one that was delivered twice
-        or given back by two, counts as a gap: nobody knows which one it was.
+        A message of which the queue has two copies counts as a gap, since it is unknown
+        which copy was consumed: one delivered twice, or sent back by two consumers.
         """
         share, until = self._share_of(queue), NOTHING_TOLD
         if share is None or not share.worked:
@@ -324,9 +332,9 @@ class Consumption(Forked):
     def _share_of(self, queue: OneQueue) -> Share | None:
         return self.shares.get(queue) or self.leaving.get(queue)
 
-    def worked_off(self, queue: OneQueue, unique_key: str) -> None:
+    def consumed_one(self, queue: OneQueue, unique_key: str) -> None:
         """Record that a message was consumed."""
-        self.owed.worked_off(self.key_of(queue), unique_key)
+        self.owed.consumed_one(self.key_of(queue), unique_key)
         for shares in (self.shares, self.leaving):
             if queue in shares:
                 shares[queue] = shares[queue].consumes(unique_key)
@@ -338,7 +346,7 @@ class Consumption(Forked):
         return self.owed.passed_over(key, model, end)
 
     def members(self, reader: str) -> dict[str, tuple[QueueKey, ...]]:
-        """The consumers of a group that run, and the queues that each works on."""
+        """The running consumers of a group, each with the queues assigned to it."""
         return {
             client: self.held.get(client, ())
             for client, op in sorted(self.living.items())
@@ -346,37 +354,37 @@ class Consumption(Forked):
         }
 
     def held_by(self, key: OffsetKey) -> list[str]:
-        """The clients of a group that work on a queue."""
+        """The clients of a group to which a queue is assigned."""
         members = self.members(key[0])
         return [client for client, held in members.items() if key[1:] in held]
 
     def key_of(self, queue: OneQueue) -> OffsetKey:
-        """The key of progress on a queue: a group's, or a broadcasting consumer's."""
+        """The group (or broadcasting consumer), topic and queue of an offset."""
         op = self.living.get(queue.client)
         reader = queue.group if op is None else self.reader(op)
         return reader, queue.topic, queue.queue_id
 
     def is_broadcast(self, client: str) -> bool:
-        """Whether a client's consumer keeps its offsets itself."""
+        """Whether a client's consumer broadcasts, and so keeps its own offsets."""
         op = self.living.get(client)
         return op is not None and op.broadcasts
 
     def is_locking(self, client: str) -> bool:
-        """Whether a client's consumer works only on queues that it has locked."""
+        """Whether a client's consumer is orderly: it pulls only locked queues."""
         op = self.living.get(client)
         return op is not None and op.is_orderly and not op.broadcasts
 
     @staticmethod
     def reader(op: StartConsumer) -> str:
-        """The owner of a consumer's progress: its group, or itself if it broadcasts."""
+        """The owner of a consumer's offsets: its group, or itself if it broadcasts."""
         return f"{op.group}@{op.client}" if op.broadcasts else op.group
 
 
 def queues_of(op: StartConsumer, topic_queues: int) -> list[QueueKey]:
-    """All queues that the consumers of a group share out, its retry topic's too.
+    """All queues that a group's rebalance assigns, those of its retry topic included.
 
-    Source: RebalanceImpl#rebalanceByTopic; each consumer subscribes %RETRY% and its
-    group, a topic of one queue.
+    Source: RebalanceImpl#rebalanceByTopic; every consumer also subscribes its group's
+    %RETRY% topic, which has one queue.
     """
     topics = [(topic, topic_queues) for topic in op.topics.split(",")]
     if not op.broadcasts:

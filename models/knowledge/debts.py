@@ -1,7 +1,7 @@
-"""What one life of a store owes: what waits for its sync, and what a failure ended.
+"""What waits for a sync or a commit in one run of a store, and which flushes failed.
 
-A flush that failed is never believed again before a start. A service that is turned
-often does, once an interval has passed, all that waited for it.
+After a failed flush of a service, no flush of it counts until the next start. A service
+whose rounds run often handles all that waited once its thorough interval has passed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Waiting(NamedTuple):
     until: int
 
     def is_due(self, now_ms: int, interval_ms: int = FLUSH_THOROUGH_MS) -> bool:
-        """Whether a round that takes everything has come since, or has now."""
+        """Whether the thorough interval has passed, so that a round takes it all."""
         return now_ms - self.since_ms >= interval_ms
 
 
@@ -44,14 +44,15 @@ class Debts(Forked):
     """What waits for a sync between two steps of one run, and what readers were shown.
 
     Attributes:
-        failed: the services whose flush has failed, and a deletion that failed
-            half-way.
-        may_be_amid: a deletion has failed; if puts stop then, it failed half-way.
+        failed: the services whose flush has failed, and ``DELETION`` if a deletion has
+            failed half-way.
+        may_be_amid: a deletion has failed; if puts are refused afterwards, it has
+            failed half-way.
         unflushed: bytes of one log file that wait for their sync.
         uncommitted: bytes of the log that wait in a write buffer.
-        undurable: records whose units may wait for their sync.
-        newest_ms: the latest time so far, even if the clock was set back since: the
-            last round that took everything may have run then.
+        undurable: records whose consume queue units may wait for their sync.
+        newest_ms: the latest time of the clock so far. If the clock was set back, the
+            last thorough round may have run at that time.
         seen: the bounds of queues that answers of this run have shown.
     """
 
@@ -65,7 +66,7 @@ class Debts(Forked):
     seen: Seen = field(default_factory=Seen)
 
     def saw_failures(self, step: Step, *, life_ended: bool) -> None:
-        """Note flushes that failed in a step, and of the clock."""
+        """Note the failed flushes and deletions of a step, and its clock."""
         if life_ended or step.starts or step.ended.stops:
             self.failed = frozenset()
             self.may_be_amid = False
@@ -81,11 +82,11 @@ class Debts(Forked):
         self.newest_ms = max(self.newest_ms, step.world.now_ms)
 
     def forgive(self) -> None:
-        """Forget what waits: it is unknown when it is due."""
+        """Forget what waits, since the time when it is due is unknown."""
         self.unflushed = self.uncommitted = self.undurable = None
 
     def _failed_flushes(self, step: Step, told: set[PutStatus]) -> set[str]:
-        """Those whose round raised, and that of the log if a put was told as much."""
+        """The services whose round raised; the log's too after a FLUSH_DISK_TIMEOUT."""
         failed = _raised(step.op, step.seen) & FLUSHES if step.raised else set()
         if self.setup.transient_store_pool:
             # A round may have failed to take a buffer to the file, which is no sync.
@@ -96,7 +97,7 @@ class Debts(Forked):
         return failed
 
     def _see_deletions(self, step: Step, told: set[PutStatus]) -> None:
-        """One that failed has changed nothing, or no put is taken any more."""
+        """Note a failed deletion: it has changed nothing, or puts are refused now."""
         is_clear = not (self.setup.disk_capacity or step.is_stopping)
         if self.may_be_amid and "SERVICE_NOT_AVAILABLE" in told and is_clear:
             self.failed |= {DELETION}
@@ -104,7 +105,7 @@ class Debts(Forked):
             self.may_be_amid = True
 
     def due(self, service: str, now_ms: int) -> Waiting | None:
-        """What the round that now ends had to sync or commit; None if nothing."""
+        """What the round that ends now had to sync or commit; None if nothing."""
         if service == "flush_commit_log":
             waits, interval_ms = self.unflushed, FLUSH_THOROUGH_MS
         elif service == "commit":
@@ -117,7 +118,7 @@ class Debts(Forked):
         return waits if is_due else None
 
     def saw_positions(self, now: Positions, *, queues_flushed: bool) -> None:
-        """Note what was done, and of what waits from now on."""
+        """Note what was synced or committed, and what waits from now on."""
         if self.unflushed is not None and now.flushed_where >= self.unflushed.until:
             self.unflushed = None
         waits = self.uncommitted
@@ -137,7 +138,7 @@ class Debts(Forked):
 
 
 def _raised(op: Event, seen: Observation) -> set[str]:
-    """The services a round of which raised an error of the disk."""
+    """The services of which a round raised an OSError."""
     match op, seen:
         case RunService(service), Failed(error="OSError"):
             return {service}

@@ -1,7 +1,7 @@
-"""What is known of how far each delay level is delivered, and what a crash may leave.
+"""How far each delay level is delivered, and what a crash may leave in its file.
 
-A delivery is in the log at once, and its level's offset in the file at the next persist
-that finds the delivered record durable.
+A delivery is in the log at once. Its level's offset gets into the file with the first
+persist that finds the delivered record durable.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from crashmq.models.plain_state import Forked
 
 
 class Passed(NamedTuple):
-    """A level went on to ``offset``; the delivered record ends at ``end``."""
+    """A delivery: its level is at ``offset`` now, and its record ends at ``end``."""
 
     offset: int
     end: int
@@ -23,16 +23,16 @@ class Passed(NamedTuple):
 
 @dataclass(slots=True)
 class Delays(Forked):
-    """Of all levels.
+    """How far the broker has delivered each delay level.
 
     Attributes:
-        loaded: the offsets that this life began with.
-        passed: of each level, what was delivered in this life, in order.
-        written: the newest offsets that were seen in the file in this life.
-        kept: the least that a start must find, once a crash or stop ends this life.
-        is_persisted: a persist has ended, so there is a file.
-        is_doubtful: something else may have changed or taken what was persisted.
-        may_lack: a level may have passed over messages, since its offset was damaged.
+        loaded: by level, the offset loaded by the start of this run.
+        passed: by level, the deliveries of this run, in order.
+        written: by level, the newest offset seen in the file in this run.
+        kept: by level, the lowest offset that the next start may find.
+        is_persisted: a persist has ended, so the file exists.
+        is_doubtful: something other than a crash may have changed the file.
+        may_lack: the offset of a level was damaged, so it may have skipped messages.
     """
 
     loaded: dict[int, int] = field(default_factory=dict)
@@ -44,12 +44,12 @@ class Delays(Forked):
     may_lack: bool = False
 
     def next_of(self, level: int) -> int:
-        """The offset of the next message that a level has to deliver."""
+        """The queue_offset of the next message that a level has to deliver."""
         passed = self.passed.get(level)
         return passed[-1].offset if passed else self.loaded.get(level, 0)
 
     def durable_of(self, level: int, flushed: int) -> int:
-        """How far a level is delivered durably, with the log flushed up to there."""
+        """The offset of a level, by deliveries whose records end by ``flushed``."""
         offset = self.loaded.get(level, 0)
         for one in self.passed.get(level, ()):
             if one.end > flushed:
@@ -68,9 +68,9 @@ class Delays(Forked):
         self.passed[level] = (*before, Passed(offset + 1, end))
 
     def skip(self, level: int, least: int) -> None:
-        """Record that a level continues at its queue's first message.
+        """Record that a level goes on at ``least``, its queue's first message.
 
-        The earlier ones have expired, so none of them can be lost.
+        The messages before have expired, so skipping them loses none.
         """
         if self.next_of(level) < least:
             self.passed[level] = (Passed(least, 0),)
@@ -82,12 +82,12 @@ class Delays(Forked):
         self.is_persisted = True
 
     def stopped(self) -> None:
-        """Record an orderly stop, which keeps all that was delivered."""
+        """Record an orderly stop, which persists all that was delivered."""
         self.kept = {level: self.next_of(level) for level in self.levels}
         self.is_persisted = True
 
     def load(self, offsets: Mapping[int, int], *, is_persisted: bool) -> None:
-        """Record what a start has loaded, and written again."""
+        """Record the offsets that a start has loaded and written again."""
         self.loaded, self.passed, self.written = dict(offsets), {}, {}
         self.kept, self.is_doubtful = dict(offsets), False
         self.is_persisted = is_persisted

@@ -1,7 +1,7 @@
-"""What is known of the log's ageing: clock, disk room, and cleaners that are due.
+"""What is known of the clock, the room on disk, and the cleaner of expired files.
 
-Kept between steps beside the reference model. Nothing of it matters to a store that
-neither cleans nor has a disk with an end.
+Kept between steps beside the reference model. It matters only for a store that cleans,
+or whose disk has a capacity.
 
 Source: DefaultMessageStore.CleanCommitLogService, RocketMQ 5.3.
 """
@@ -32,17 +32,17 @@ def _has_refused(step: Step) -> bool:
 
 @dataclass(slots=True)
 class Expiry(Forked):
-    """Clock and room at the end of the last step, and what was asked of the cleaner.
+    """Clock and disk usage after the last step, and requests for manual deletion.
 
     Attributes:
         now_ms: the wall clock.
         used: bytes of the disk in use.
-        percent: how full the disk was.
-        asked_least: rounds for which a deletion is asked for, at least.
-        asked_most: the same, at most: a request holds for so many rounds.
-        may_be_full: puts may have been stopped by now.
-        must_be_full: a round of the cleaner has stopped them.
-        fills_amid: others fill the disk during the step's own op.
+        percent: how full the disk is, in percent.
+        asked_least: for at least so many rounds a manual deletion is still in effect.
+        asked_most: the same, at most; one request holds for several rounds.
+        may_be_full: the store may refuse puts because the disk is full.
+        must_be_full: a cleaner round has certainly stopped puts.
+        fills_amid: something else writes to the disk during the step's op.
     """
 
     setup: Setup = field(compare=False)
@@ -56,12 +56,12 @@ class Expiry(Forked):
     fills_amid: bool = False
 
     def begin_step(self, step: Step) -> None:
-        """Note what a step does to the disk's room, before it is judged."""
+        """Note whether a step fills the disk, before the step is judged."""
         self.fills_amid = any(isinstance(each, FillDisk) for each in step.acts[1:])
         self.may_be_full = self.may_be_full or self.fills_amid
 
     def end_step(self, step: Step) -> None:
-        """Note the clock and the disk's room as a step has left them."""
+        """Note the clock and the disk's room after a step."""
         if not (self.setup.cleans or self.setup.disk_capacity):
             return
         world, lacks_room = step.world, self.is_tight(step.world)
@@ -81,7 +81,7 @@ class Expiry(Forked):
             self.may_be_full = True
 
     def _see_cleaner(self, step: Step, percent_before: int) -> None:
-        """Note whether a cleaner has stopped puts, or let them on again."""
+        """Note whether a cleaner round has stopped puts, or allowed them again."""
         if not isinstance(step.seen, Ran):
             # The disk may have been fuller when it looked than it is known to be: it
             # may have stopped puts before it made room.
@@ -99,9 +99,9 @@ class Expiry(Forked):
             self.may_be_full = False
 
     def _count_requests(self, step: Step) -> None:
-        """Note a request, and of rounds that it has held for.
+        """Note a request for manual deletion, and the rounds that use it up.
 
-        A round without work is the last one of its op.
+        A round without work ends the rounds of its op.
         """
         op, seen = step.op, step.seen
         if isinstance(op, RunService) and isinstance(seen, Ran):
@@ -115,7 +115,7 @@ class Expiry(Forked):
                 self.asked_least = ROUNDS_OF_A_REQUEST
 
     def is_tight(self, world: World) -> bool:
-        """Whether one more log file fills the disk, before the step or after it."""
+        """Whether another log file would fill the disk, before or after the step."""
         with_file = (max(self.used, world.used) + self.setup.log_file_size) * 100
         return with_file > world.total * STOP_FROM_PERCENT if world.total else False
 
@@ -126,18 +126,18 @@ class Expiry(Forked):
         return with_file <= (self.setup.disk_capacity or _ANY_ROOM) * STOP_FROM_PERCENT
 
     def old_ms(self, world: World) -> int:
-        """The wall-clock time in ms by which expired messages were stored."""
+        """Messages stored at or before this wall-clock time in ms have expired."""
         return world.now_ms - self.setup.reserved_hours * HOUR_MS
 
     def may_go_until(self, op: Event, world: World, later_ms: int = 0) -> int | None:
-        """The store time up to which messages may be deleted; None: all may.
+        """The store time up to which messages may be deleted; None: any may be.
 
-        As ``old_ms``, but for a cleaner round ``later_ms`` later.
+        As ``old_ms``, for a cleaner round that runs ``later_ms`` later.
         """
         return None if self._may_force(op, world) else self.old_ms(world) + later_ms
 
     def _may_force(self, op: Event, world: World) -> bool:
-        """Whether files may go that have not expired."""
+        """Whether files may be deleted that have not expired."""
         fullest = max(self.percent, world.percent)
         # What others write beside a cleaner fills the disk too, until it has made room.
         is_amid = self.fills_amid or (world.total and not isinstance(op, RunService))
@@ -145,9 +145,9 @@ class Expiry(Forked):
         return self.setup.cleans_forcibly and bool(may_be_full)
 
     def is_due(self, world: World, rounds: int = 1) -> bool:
-        """Whether each of the rounds that have just ended had to delete what expired.
+        """Whether each of the last ``rounds`` rounds had to delete expired files.
 
-        What the first ones deleted, the last one did not find on the disk any more.
+        The last of them may have found nothing more to delete.
         """
         percent = self.percent if rounds == 1 else min(self.percent, world.percent)
         is_full = percent > DELETE_FROM_PERCENT
@@ -156,7 +156,7 @@ class Expiry(Forked):
         return is_hour or is_full or self.asked_least >= rounds
 
     def must_force(self, world: World) -> bool:
-        """Whether the disk was so full in each round that young files had to go."""
+        """Whether the disk was so full that each round had to delete young files."""
         percent = min(self.percent, world.percent)
         return self.setup.cleans_forcibly and percent > FORCE_FROM_PERCENT
 

@@ -1,8 +1,8 @@
-"""Facts: what must be so for a law to be asked, each with its reason, in one table.
+"""Facts: the conditions under which a law is asked, each with its reason, in one table.
 
-A law that is asked although its facts do not hold cries wolf; one that is never asked
-is blind. So the facts of each law are declared where it is asked, and the judge counts
-which fact excused which law, how often.
+A law that is asked although a condition fails reports false alarms; one that is never
+asked finds nothing. So each law declares its conditions where it is asked, and the
+judge counts how often which condition excused which law.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from crashmq.models.ops import Capability
 
 
 class Fact(Enum):
-    """Something that is so at a moment, or is not; the value is the reason to ask."""
+    """A condition that holds at a moment or not; its value is the reason for it."""
 
     ALONE = "nothing else ran at the same time, so the op alone made its effects"
     LIVES = "no crash came while the op ran, so it ran to its end"
@@ -103,7 +103,7 @@ or whether disks can be copied: where that is so, more can be tried.
 
 
 def decided_by(capabilities: frozenset[Capability]) -> Mapping[Fact, bool]:
-    """The facts that are certainly true or certainly false for all such subjects."""
+    """The facts whose value follows from a subject's capabilities alone."""
     decided = {fact: one in capabilities for fact, one in CAPABILITIES.items()}
     decided[Fact.READING_IS_KNOWN] = _says_how_far(capabilities)
     if tells_all(capabilities):
@@ -112,7 +112,7 @@ def decided_by(capabilities: frozenset[Capability]) -> Mapping[Fact, bool]:
 
 
 def tells_all(capabilities: frozenset[Capability]) -> bool:
-    """Whether files and positions show what a store holds, also after a crash."""
+    """Whether files and positions show a store's content, also after a crash."""
     return capabilities >= {Capability.STORES_AS_ROCKETMQ, Capability.TELLS_POSITIONS}
 
 
@@ -129,10 +129,10 @@ _PARTS_OF: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def is_half_dispatched(at: Moment, key: QueueKey) -> bool:
-    """Whether a queue may have a message that another listing (the index) lacks yet.
+    """Whether a queue may list a message that the index or a light queue lacks.
 
-    The index, or a light queue, if the disk failed between the two; or a queue whose
-    deletion was cut short.
+    So it is if the disk failed between the two writes, or the queue's deletion was
+    interrupted.
     """
     model, setup = at.known.model, at.known.setup
     if model.is_unsettled(key):

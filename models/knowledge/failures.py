@@ -1,8 +1,8 @@
-"""What a failed call may stop, and until when: one row a kind of file and of call.
+"""Which later operations a failed disk call may stop, and until when.
 
-A refusal that a law excuses because the disk failed must have its row here; for all
-that is not listed a failed call costs its own op, and the next one is as if nothing had
-been. ``docs/disk.md`` shows the rows.
+One row for each kind of file and of call; ``docs/disk.md`` shows the rows. A refusal
+that a law excuses with the disk failure must have its row here. Without a row, a failed
+call affects only its own op.
 """
 
 from __future__ import annotations
@@ -61,9 +61,10 @@ _STOP_PUTS: Final = frozenset({one.part for one in STOPS if one.puts} | {""})
 
 
 def may_stop_puts(failed_parts: Iterable[str], *, amid_deletion: bool) -> bool:
-    """Whether puts may be refused until the next start, after failures on these parts.
+    """Whether failures on these parts allow the store to refuse puts until a start.
 
-    A deletion of a topic that failed during its removals stops puts, whatever failed.
+    A deletion of a topic that failed while it removed files allows that whatever part
+    failed.
     """
     failed = frozenset(failed_parts)
     return bool(failed) and (amid_deletion or not failed.isdisjoint(_STOP_PUTS))

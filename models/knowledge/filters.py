@@ -1,8 +1,8 @@
-"""What is known of what groups subscribe, and what a crash may leave of it.
+"""What is known of the subscriptions of groups, and what a crash may leave of them.
 
-A subscription newer than all before counts from its answer on, until the life of the
-broker ends. What an older one does depends on what the broker has kept, so nothing is
-known of a group that begins a life with one.
+A subscription with a newer version than all before is in effect from its answer until
+the broker's run ends. The effect of one with an older version depends on what the
+broker has kept; a group whose first subscription of a run is such a one is unknown.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ Asked: TypeAlias = tuple[str, str]
 
 @dataclass(slots=True)
 class Filters(Forked):
-    """Of all groups.
+    """The subscriptions by which the broker filters the pulls of all groups.
 
     Attributes:
-        now: by group and topic what may count; several where it is not known which of
-            two came last. What is missing is unknown.
+        now: by group and topic, the subscriptions that may be in effect; several if it
+            is unknown which came last. A missing key: unknown.
     """
 
     now: dict[FilterKey, frozenset[Asked]] = field(default_factory=dict)
 
     def subscribed(self, key: FilterKey, asked: Asked, *, is_certain: bool) -> None:
-        """Record a newer subscription that counts, or may count by now."""
+        """Record a newer subscription that is, or may be, in effect from now on."""
         told = frozenset({asked})
         if is_certain:
             self.now[key] = told
@@ -43,16 +43,17 @@ class Filters(Forked):
     def asked_of_old(self, key: FilterKey) -> None:
         """Record a subscription of an older version, which changes nothing.
 
-        But a broker keeps nothing of one by tags, so it can compare no version then.
+        The exception: the broker keeps no version of a subscription by tags, so after
+        one the older version may count.
         """
         if any(kind == "TAG" for _, kind in self.now.get(key, ())):
             self.forget(key)
 
     def forget_group(self, group: str) -> None:
-        """The same of a group, on all topics."""
+        """Record that a group's subscriptions to all topics are now unknown."""
         for key in [key for key in self.now if key[0] == group]:
             del self.now[key]
 
     def ended(self) -> None:
-        """Record that this life is over: clients have to subscribe again."""
+        """Record the end of the broker's run: clients have to subscribe again."""
         self.now = {}

@@ -1,9 +1,9 @@
-"""What is known of a store that begins with a directory that RocketMQ left.
+"""What is known of a store whose directory was written by RocketMQ.
 
-The decoder of the files tells which messages lie in it, so that every law can be asked
-of those that RocketMQ wrote, as if this history had put them: they all are on the
-medium, and their whole log must be taken over. What a start owes its own files, such
-as what an orderly end of it has left, no law asks of the first start.
+The decoder of the files lists the messages in it. They count as put by this history and
+as durable, so every law can be asked about them, and a start must take over the whole
+log. Laws about what the store itself writes at an orderly end are not asked of the
+first start.
 
 Source: DefaultMessageStore#recover: RocketMQ itself serves all of an intact log.
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from crashmq.models.appended import Appended
 from crashmq.models.files.deleted import ALL_QUEUES
-from crashmq.models.files.presumed import PresumedLog, presumed
+from crashmq.models.files.inferred_deletions import LogAfterDeletions, infer_deletions
 from crashmq.models.files.queue import UNIT_SIZE
 from crashmq.models.files.store_image import Record, StoreImage, read_store
 from crashmq.models.knowledge.knowledge import Knowledge
@@ -34,18 +34,18 @@ _QUEUES = "consumequeue/"
 
 @dataclass(frozen=True, slots=True)
 class FoundMessage(MessageToPut):
-    """A message that another program put, with its properties as they are read."""
+    """A message put by another program, with its properties as read from the record."""
 
     told: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        """Take the properties that the record has."""
+        """Set the properties to those of the record."""
         object.__setattr__(self, "properties", dict(self.told))
         object.__setattr__(self, "properties_size", 0)
 
 
 def find(known: Knowledge, files: Mapping[str, bytes]) -> None:
-    """Record that a store is started on these files for the first time."""
+    """Record that a store is started for the first time on files of another program."""
     image = read_store(files)
     if not _fits(known.setup, image):
         # It is as if damaged: nobody can start a store of other sizes on it.
@@ -106,13 +106,13 @@ def _appended(record: Record) -> Appended:
 
 
 def _deletions(image: StoreImage) -> dict[QueueKey, int]:
-    """The places of deletions: as our own list has them, or as RocketMQ left them."""
+    """The phy_offsets of deletions: as crashmq's list has them, or RocketMQ's files."""
     if image.checkpoint.mark is not None:
         return dict(image.commit_log.deleted.places)
     paths = [path.split("/") for path in image.files if path.startswith(_QUEUES)]
     folders = {parts[1] for parts in paths}
-    log = presumed(image, folders).image.commit_log
-    if not isinstance(log, PresumedLog):
+    log = infer_deletions(image, folders).image.commit_log
+    if not isinstance(log, LogAfterDeletions):
         return {}
     return {
         key if key[0] in folders else (key[0], ALL_QUEUES): at

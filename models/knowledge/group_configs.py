@@ -1,7 +1,7 @@
 """What is known of how groups of consumers are configured.
 
-A broker has written a change before it answers; of one that it did not answer, or that
-met others, nobody knows whether it counts.
+A broker has written a change before it answers the request. Whether a change counts is
+unknown if the request was not answered, or overlapped another one.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ Source: SubscriptionGroupConfig, its retryMaxTimes and consumeTimeoutMinute.
 
 @dataclass(slots=True)
 class GroupConfigs(Forked):
-    """Of one broker.
+    """The configurations of consumer groups on one broker.
 
     Attributes:
-        of: by group the configurations that it may have.
-        others_are_default: no one has said anything of any other; else that is not
-            known.
+        of: by group, the configurations that it may have.
+        others_are_default: every group not in ``of`` has the default configuration; if
+            False, it is unknown.
     """
 
     SEES: ClassVar = frozenset(
@@ -57,7 +57,7 @@ class GroupConfigs(Forked):
     others_are_default: bool = True
 
     def saw(self, event: Happening, step: Step, promises: Promises) -> None:
-        """Record an event of a step that is of a kind in ``SEES``."""
+        """Record an event of a step; only kinds listed in ``SEES`` matter."""
         match event:
             case ProgressAsked(ConfigureGroup(group) as op):
                 told = GroupConfig(op.retry_max_times, op.consume_timeout_minute)
@@ -98,12 +98,12 @@ class GroupConfigs(Forked):
             self.of[group] = frozenset({DEFAULT, config})
 
     def forget(self) -> None:
-        """Record that the written configuration of groups is now unknown."""
+        """Record that all configurations of groups are unknown now."""
         self.of, self.others_are_default = {}, False
 
 
 def _changes_of(op: object, step: Step) -> int:
-    """How many requests of a step are about the configuration of the same group."""
+    """How many requests of a step change the configuration of the same group."""
     if not isinstance(op, ConfigureGroup | DeleteGroup):
         return 0
     asked = [
@@ -114,7 +114,7 @@ def _changes_of(op: object, step: Step) -> int:
 
 
 def config_in(rows: Mapping[str, Any], group: str) -> GroupConfig:
-    """What a file's table has of a group; the defaults if it has none."""
+    """A group's configuration in the table of a file; the default if it has none."""
     row = rows.get(group)
     its = row if isinstance(row, dict) else {}
     return GroupConfig(

@@ -1,8 +1,8 @@
-"""Knowledge: all that is known of one store's history, as one value.
+"""Knowledge: all that is known of one store from its history, as one value.
 
-Nobody changes it but ``models.knowledge.walk``, which leads it through a step of the
-history. It can be forked at any step, so it is plain state: containers of values that
-nobody changes, or objects with a ``fork`` of their own.
+Only ``models.knowledge.walk`` changes it, once for each step of the history. It can be
+forked at any step, so it consists of immutable values in containers, and of objects
+with a ``fork`` method.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NO_QUEUE: frozenset[QueueKey] = frozenset()
 
 
 class End(Enum):
-    """How the newest run of the store ended, as the abort file shows it, if it has."""
+    """How the newest run of the store ended, to judge the abort file by."""
 
     NEW = "there was none yet"
     ORDERLY = "everything is durable, and the abort file is gone"
@@ -56,27 +56,27 @@ class Knowledge:
     """What is known after a step of a history.
 
     Attributes:
-        setup: of the store.
+        setup: the store's setup.
         model: what was appended, must survive, and may be read.
-        promises: what the disk keeps of what it was told to.
-        expiry: clock, room and cleaners.
-        debts: what this life owes.
-        rounds: what rounds of services have done in this life.
-        progress: how far groups of consumers have come.
-        consumption: what their consumers have worked off.
+        promises: which durability promises the disk still keeps.
+        expiry: clock, room on disk and cleaners.
+        debts: what waits for a sync in this run, and which flushes failed.
+        rounds: what rounds of services have done in this run.
+        progress: the offsets of consumer groups.
+        consumption: what the consumers have consumed.
         delays: how far each delay level is delivered.
         tampering: what was done to the files from outside.
-        failed_parts: where calls to the disk failed in this life of the store, as
-            names in its directory; "" stands for all.
-        end: how the newest life ended.
+        failed_parts: the parts of the store where calls to the disk failed in this run,
+            as names in its directory; "" stands for all.
+        end: how the newest run ended.
         positions: what the store reported after the step; None if it is down, or if
-            nobody knows.
+            that is unknown.
         checkpoint: the one that no crash may take back; None if unknown.
         checkpoint_is_torn: a crash came during a write of the checkpoint.
         left_by_start: the files that the newest start left, if nothing came since.
         capabilities: what the subject can do beyond the core.
-        in_doubt: the queues of which it is unknown what they hold; with ``EVERY_QUEUE``
-            all. None of a store whose files tell it.
+        in_doubt: the queues whose content is unknown; with ``EVERY_QUEUE``, all. Empty
+            for a store whose files show its content.
     """
 
     setup: Setup = field(compare=False)
@@ -132,16 +132,16 @@ class Knowledge:
         return other
 
     def doubts(self, key: QueueKey) -> bool:
-        """Whether it is unknown which messages a queue holds."""
+        """Whether the content of a queue is unknown."""
         return key in self.in_doubt or EVERY_QUEUE in self.in_doubt
 
     @property
     def disk_failed(self) -> bool:
-        """Whether a call to the disk failed in this life of the store."""
+        """Whether a call to the disk failed in this run of the store."""
         return bool(self.failed_parts)
 
     def works(self, parts: Iterable[str]) -> bool:
-        """Whether no call on these parts of the store failed in this life."""
+        """Whether no call on these parts of the store has failed in this run."""
         failed = self.failed_parts
         return not failed or not (failed >= EVERYWHERE or failed.intersection(parts))
 
@@ -160,7 +160,7 @@ class Knowledge:
     def judged(
         self, image: StoreImage, reput_from_offset: int | None, *, clean: bool
     ) -> Judged:
-        """What the laws of the files are asked about this store's files."""
+        """The argument of the laws about files: the image, and what is known."""
         setup = self.setup
         # What a filter says of a message, a pull shows.
         knows_bit_maps = not (self.tampering.bit_maps_may_rot or setup.filters)
@@ -177,7 +177,7 @@ class Knowledge:
         )
 
     def saw_faults(self, step: Step) -> None:
-        """Note what a fault of the step may have spoilt."""
+        """Note what a disk fault of the step may have damaged."""
         shown = self.promises.saw_fault(step.op, step.spoilt)
         self.tampering.add(shown)
         # A start may have read what memory held before it was forgotten.
@@ -188,7 +188,7 @@ class Knowledge:
             self.failed_parts |= EVERYWHERE
 
     def crashed(self, step: Step, in_flight: list[MessageToPut]) -> None:
-        """Note the crash that ended a step, and the life."""
+        """Note the crash that ended a step and the store's run."""
         assert step.crash is not None, step
         has_stopped = not step.is_stopping or self.end is End.ORDERLY
         if step.starts or not has_stopped:
@@ -205,7 +205,7 @@ class Knowledge:
             self.tampering.add(self.promises.lost_power())
 
     def started(self, image: StoreImage) -> None:
-        """Note a start that has recovered: what it found is there."""
+        """Note a start that has recovered: the files it found are on the medium."""
         self.model.indexed = image.index(self.setup.index_slots).reach
         self.tampering.mended()
         self.failed_parts, self.checkpoint_is_torn = frozenset(), False
@@ -216,7 +216,7 @@ class Knowledge:
         self.checkpoint = None if is_lost else image.checkpoint
 
     def state(self) -> list[object]:
-        """Everything that decides later verdicts on equal files, in a fixed order."""
+        """All that can change a later verdict on equal files, in a fixed order."""
         return [
             self.model,
             self.promises,

@@ -1,7 +1,7 @@
-"""What is known of the locks that consumers have of the queues that they work on.
+"""What is known of the queue locks of orderly consumers.
 
-A broker gives a lock to one client of a group at a time; it keeps them in memory alone.
-A client goes on without asking for a while after it was told that a lock is its own.
+A broker grants a lock to one client of a group at a time, and keeps locks only in
+memory. A client uses a lock for a while after its last confirmation without asking.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Source: ProcessQueue#REBALANCE_LOCK_MAX_LIVE_TIME.
 
 
 class Lock(NamedTuple):
-    """A lock at the broker.
+    """A queue lock at the broker.
 
     Attributes:
-        client: whose it is; or ``NOBODY``, or ``UNSURE``.
-        least_ms: when it was taken or renewed, at the earliest.
-        most_ms: the same, at the latest.
+        client: the owner; or ``NOBODY``; or ``UNSURE`` if it is unknown.
+        least_ms: the earliest time at which it was granted or renewed last.
+        most_ms: the latest such time.
     """
 
     client: str
@@ -49,11 +49,11 @@ _FREE: Final = Lock(NOBODY)
 
 @dataclass(slots=True)
 class Locks(Forked):
-    """Of all groups.
+    """The queue locks of all groups, at the broker and as their clients know them.
 
     Attributes:
-        of_broker: by group, topic and queue whose lock it is.
-        of_clients: when each consumer was told last that a lock is its own.
+        of_broker: by group, topic and queue, the lock at the broker.
+        of_clients: by consumer and queue, when the broker last confirmed the lock.
     """
 
     of_broker: dict[OffsetKey, Lock] = field(default_factory=dict)
@@ -64,12 +64,12 @@ class Locks(Forked):
         return self.of_broker.get(key, _FREE)
 
     def is_kept(self, queue: OneQueue, at_ms: int) -> bool:
-        """Whether a broker has the lock of a queue for that client and no other one."""
+        """Whether the broker certainly holds the queue's lock for this client."""
         lock = self.of(queue[1:])
         return lock.client == queue.client and at_ms - lock.least_ms <= LOCK_MS
 
     def is_lasting(self, queue: OneQueue, at_ms: int) -> bool:
-        """Whether a client's lock was confirmed before, and not too long ago."""
+        """Whether the broker confirmed a client's lock recently enough to use it."""
         told_ms = self.of_clients.get(queue)
         return told_ms is not None and 0 < at_ms - told_ms < LEASE_MS
 
@@ -83,7 +83,7 @@ class Locks(Forked):
         self.of_clients.pop(queue, None)
 
     def returned(self, queue: OneQueue, *, is_sure: bool) -> None:
-        """Record that a client gives a lock back, if it has it."""
+        """Record that a client unlocks a queue, if it holds the lock."""
         self.of_clients.pop(queue, None)
         if not is_sure:
             self.of_broker[queue[1:]] = Lock(UNSURE)
@@ -91,7 +91,7 @@ class Locks(Forked):
             del self.of_broker[queue[1:]]
 
     def forgotten(self, client: str, but_for: tuple[tuple[str, int], ...]) -> None:
-        """Record that a client works on these queues alone."""
+        """Record that only the queues ``but_for`` are assigned to a client now."""
         gone = [
             one
             for one in self.of_clients
@@ -101,5 +101,5 @@ class Locks(Forked):
             del self.of_clients[one]
 
     def broker_started(self) -> None:
-        """Record that a broker has come up: it knows of no lock."""
+        """Record that a broker has started, and so has lost all locks."""
         self.of_broker = {}

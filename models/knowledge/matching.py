@@ -1,4 +1,4 @@
-"""Which records a query by key asks for, and which of them the index must find."""
+"""Which records match a query by key, and which of them the index must return."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def fitting_records(
     query: QueryMessage,
     times: tuple[int, int],
 ) -> list[Record]:
-    """Those of ``records`` that a query asks for, dispatched or not."""
+    """Those of ``records`` that match a query, dispatched or not."""
     return [
         record
         for record in records
@@ -30,9 +30,10 @@ def fitting_records(
 
 
 def is_indexed(record: Record, key: str, model: ReferenceModel, reput: int) -> bool:
-    """Whether the index must find a record by one of its keys.
+    """Whether the index must return a record for one of its keys.
 
-    Of one half indexed it has the first entries, and any of the key's hash will do.
+    Of a record that was only partly indexed the index has the first entries; an entry
+    of another key with the same hash counts too.
     """
     newest, entries = model.indexed
     if record.end <= reput or record.phy_offset < newest:

@@ -1,4 +1,4 @@
-"""What is known of the members of groups: last heartbeats, and who has left."""
+"""What is known of the members of groups: their last heartbeats, and who has left."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from crashmq.models.plain_state import Forked
 
 @dataclass(slots=True)
 class Members(Forked):
-    """Of all groups, in one life of a broker.
+    """The members of all groups in one run of the broker.
 
     Attributes:
-        heard_ms: by group and client when it told the broker last that it lives.
-        left: by group the clients that told, or whose connections told, that they go.
-        last_ms: as ``heard_ms``, also of those that are no more.
-        expired: by group the clients that were silent for too long as the broker
-            looked for such, and that it has not heard of since.
+        heard_ms: by group and client, the time of the last heartbeat.
+        left: the clients of a group that have unregistered, or whose connection closed.
+        last_ms: as ``heard_ms``, but clients that have ended stay in it.
+        expired: the clients of a group that a scan of the broker found silent for too
+            long, without a heartbeat since.
     """
 
     heard_ms: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Members(Forked):
         self.expired.pop((group, client), None)
 
     def may_have_heard(self, group: str, client: str) -> None:
-        """Record a heartbeat that came as its client went."""
+        """Record a heartbeat of a client that was about to end."""
         self.last_ms.pop((group, client), None)
         self.expired.pop((group, client), None)
 
@@ -43,14 +43,14 @@ class Members(Forked):
                 self.expired[key] = True
 
     def ended(self, client: str, *, is_told: bool) -> None:
-        """Record that a client has ended; returns whether the broker is notified."""
+        """Record that a client has ended; ``is_told``: it has told the broker."""
         for group, its in [key for key in self.heard_ms if key[1] == client]:
             del self.heard_ms[group, its]
             if is_told:
                 self.left[group, its] = True
 
     def silent_for(self, group: str, at_ms: int) -> dict[str, int]:
-        """By client for how long its group's broker has not heard of it."""
+        """By client of a group, the time in ms since its last heartbeat."""
         return {
             client: at_ms - heard_ms
             for (its, client), heard_ms in sorted(self.heard_ms.items())
@@ -58,7 +58,7 @@ class Members(Forked):
         }
 
     def who_expired(self, group: str) -> list[str]:
-        """The clients of a group that are too silent to be named."""
+        """The clients of a group that must not be listed, since they were silent."""
         return sorted(client for its, client in self.expired if its == group)
 
     def who_left(self, group: str) -> list[str]:

@@ -1,9 +1,9 @@
-"""Moments: the points of a step at which laws may be asked, and what is known there.
+"""Moments: the points of a step at which laws are asked, and what is known there.
 
 ``models.knowledge.walk`` creates them in the order in which a step is judged: answers
 of the run that ended, its shutdown, what a start found and left, answers of the new
-run, service rounds, the medium, positions, reads, and what the run still owes. A moment
-is created, judged and dropped; what it says holds only until the walk goes on.
+run, service rounds, the medium, positions, reads, and what the run still has to sync. A
+moment is created, judged and dropped; its fields are valid until the walk goes on.
 """
 
 from __future__ import annotations
@@ -149,10 +149,11 @@ class PutOver(Moment):
         answer: the store's answer.
         place: the phy_offset where the record must lie; -1 if unknown.
         next_queue_offset: the lowest queue offset that it may get.
-        unseen: how many unanswered puts may have come before it in its queue.
+        unseen: how many unanswered puts may have got a queue_offset of its queue
+            before.
         size: bytes that its record must take.
-        may_refuse: the disk failed, puts may have been stopped, or there was no
-            room.
+        may_refuse: the store may refuse it: the disk failed, puts may have been
+            stopped, or there was no room.
     """
 
     message: MessageToPut
@@ -491,9 +492,10 @@ class FilteredPullBounded(Moment):
 
 @dataclass(slots=True)
 class PullSeenBefore(Moment):
-    """A pull was answered; ``seen`` are the highest bounds answered before it began.
+    """A pull was answered; ``seen``: the highest offsets of its queue until then.
 
-    Only answers of this run of the store count.
+    The queue's min and max offset, from answers of this run of the store that were
+    given before the pull began.
     """
 
     pull: PullMessage
@@ -596,7 +598,7 @@ class QueryAround(Moment):
 
 @dataclass(slots=True)
 class AfterFailedFlush(Moment):
-    """A step went on in a run of the store in which flushes had ``failed`` before."""
+    """A step went on in a run of the store whose flushes ``failed`` had failed."""
 
     failed: frozenset[str]
 
@@ -616,7 +618,7 @@ class StepOver(Moment):
 
 @dataclass(slots=True)
 class CaughtUp(Moment):
-    """A fault-free store has had its rounds; services in ``busy`` still found work."""
+    """A store without faults has run all services; those in ``busy`` still had work."""
 
     busy: Sequence[str]
 
@@ -640,7 +642,7 @@ class OffsetCommitted(Moment):
     """A consumer committed an offset in an op that ran alone, with no reset pending.
 
     Attributes:
-        told: the offset that the broker was sent.
+        told: the offset that was sent to the broker.
         asked: the offset that the consumer wanted to commit.
         before: the offsets that its group may have had.
     """
@@ -793,8 +795,7 @@ class MessageDelivered(Moment):
         waited: the delayed message, as it lies in its level's queue; None: there is
             none.
         expected: the offset of the message that its level had to deliver next.
-        latest: the same, if everything has expired that a cleaner may delete in the
-            step.
+        latest: the same if a cleaner deletes all that it may in the step.
         asked_ms: the store's clock when it was put.
     """
 

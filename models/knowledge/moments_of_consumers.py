@@ -1,8 +1,8 @@
-"""Moments at which a consumer client has done something that laws speak about."""
+"""Moments at which a consumer client has done something that laws are asked about."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,7 +50,7 @@ class MessagesPulled(Moment):
 
 
 @dataclass(slots=True)
-class OffsetTold(Moment):
+class ConsumerCommitted(Moment):
     """A consumer committed an offset of the log as it is; the broker now has ``kept``.
 
     ``end`` is the queue_offset that the queue's next message gets.
@@ -157,7 +157,7 @@ class LockNeeded(Moment):
 
 
 @dataclass(slots=True)
-class MembersTold(Moment):
+class MembersListed(Moment):
     """A broker listed the members of a group to one of its clients.
 
     Attributes:
@@ -192,7 +192,7 @@ class TopicsNeeded(Moment):
 
 @dataclass(slots=True)
 class TableTurned(Moment):
-    """A step has ended in which a table of the broker may have changed."""
+    """A step has ended in which the file of a table of the broker has changed."""
 
     turn: TableTurn
 
@@ -215,12 +215,33 @@ class GroupConfigsSeen(Moment):
 class PullMoved(Moment):
     """A pull was answered with PULL_OFFSET_MOVED.
 
-    ``end`` is the queue_offset that the queue's next message gets.
+    Attributes:
+        queue: the queue, with its group and client.
+        to: where the consumer is sent.
+        end: the queue_offset that the queue's next message gets.
+        possible: where it may be sent; None: unknown.
     """
 
     queue: OneQueue
     to: int
     end: int
+    possible: frozenset[int] | None
+
+
+@dataclass(slots=True)
+class MoveTaken(Moment):
+    """A consumer that was sent elsewhere in a queue has committed where it begins.
+
+    Attributes:
+        queue: the queue, with its group and client.
+        told: the offset that it commits.
+        to: the offset it was sent to, or the offset of its group that it read
+            afterwards, whichever is lower.
+    """
+
+    queue: OneQueue
+    told: int
+    to: int
 
 
 @dataclass(slots=True)
@@ -266,7 +287,7 @@ class NothingToDo(Moment):
 
 @dataclass(slots=True)
 class GroupIdle(Moment):
-    """The only consumer of a queue has nothing left to do, and has committed that.
+    """The only consumer of a queue has consumed everything, and has committed that.
 
     ``told`` is the offset that it has committed; ``end`` that of the next message.
     """
@@ -294,3 +315,87 @@ class GroupCaughtUp(Moment):
 
     key: OffsetKey
     left: Sequence[Appended]
+
+
+@dataclass(slots=True)
+class PullDue(Moment):
+    """A round of a consumer's pull service has ended, and a queue's pull was due in it.
+
+    Attributes:
+        queue: the queue, with its group and client.
+        due_ms: since when it was due, at the latest.
+        now_ms: when the round ended.
+        is_sent: the consumer has pulled the queue.
+    """
+
+    queue: OneQueue
+    due_ms: int
+    now_ms: int
+    is_sent: bool
+
+
+@dataclass(slots=True)
+class PullTimed(Moment):
+    """A consumer pulls a queue; ``least_ms`` is when it may, at the earliest."""
+
+    queue: OneQueue
+    at_ms: int
+    least_ms: int
+
+
+@dataclass(slots=True)
+class HeartbeatOver(Moment):
+    """Heartbeat rounds of a client have ended; ``is_heard``: the broker took one."""
+
+    client: str
+    group: str
+    is_heard: bool
+
+
+@dataclass(slots=True)
+class LocksRenewed(Moment):
+    """Rounds that renew the locks of an orderly consumer's queues have ended.
+
+    Attributes:
+        client: the consumer.
+        held: the queues assigned to it.
+        asked: the queues whose locks it has asked for.
+    """
+
+    client: str
+    held: Sequence[QueueKey]
+    asked: Collection[QueueKey]
+
+
+@dataclass(slots=True)
+class QueuePersisted(Moment):
+    """A consumer that works on ``queue`` has ended rounds of persisting offsets.
+
+    Attributes:
+        queue: the queue, with its group and client.
+        told: the newest offset that it has committed to the broker; -1: none.
+        worked_until: the end of what it has consumed without a gap.
+    """
+
+    queue: OneQueue
+    told: int
+    worked_until: int
+
+
+@dataclass(slots=True)
+class QueuesTaken(Moment):
+    """A consumer has rebalanced, and got the same list of members for all its topics.
+
+    Attributes:
+        client: the consumer.
+        group: its group.
+        held: the queues assigned to it.
+        share: the queues that its strategy must assign to it.
+        refused: the queues whose locks it did not get.
+    """
+
+    client: str
+    group: str
+    held: Sequence[QueueKey]
+    share: Collection[QueueKey]
+    refused: Collection[QueueKey]

@@ -36,7 +36,7 @@ class PullAnswered(Moment):
 
     Attributes:
         pull: what was asked.
-        open: what is known of the pull; None if it is answered already or its
+        open: the pull as the broker held it; None if it is answered already or its
             broker has crashed.
         is_woken: it was held since an earlier op.
         answered_ms: when, by the store's clock.
@@ -78,7 +78,7 @@ class PullsLeft(Moment):
 
 @dataclass(slots=True)
 class PullAsleep(Moment):
-    """A pull is still held after a step; the messages ``behind`` it can be read."""
+    """A pull is still held after a step; ``behind``: the messages it could return."""
 
     pull: OpenPull
     behind: Sequence[Appended]
@@ -86,7 +86,7 @@ class PullAsleep(Moment):
 
 @dataclass(slots=True)
 class PullsLookedAt(Moment):
-    """Checks of the held pulls, run by the op itself, have ended.
+    """The hold service has checked the held pulls in rounds run by the op itself.
 
     Attributes:
         held: the pulls that are still held, each with its queue.

@@ -55,7 +55,7 @@ class FileTaken(Moment):
 
     Attributes:
         taken: what was known right before that.
-        amid_start: a start was part of the step, which has rules of its own.
+        amid_start: a start was part of the step, for which other rules hold.
     """
 
     taken: TakenAway

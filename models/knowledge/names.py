@@ -1,8 +1,8 @@
-"""Names of messages: which of a queue's messages a consumer had.
+"""How a message is identified, to know which messages of a queue a consumer had.
 
-A queue_offset is given again after the log has lost its tail, so a message has its
-unique key for a name. What was given back has the key of before, and several consumers
-may have given it: it is named by its tries and its place as well.
+A queue_offset is assigned again after the log has lost its tail, so a message goes by
+its unique key. A message sent back keeps its unique key, and several consumers may have
+sent it back, so its name also has the reconsume times and the queue_offset.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from crashmq.models.appended import Appended
 
 
 def named(unique_key: str, reconsume_times: int, queue_offset: int) -> str:
-    """The name of a message of a queue; "": it has none."""
+    """The name of a message of a queue; "" without a unique key."""
     if not unique_key or not reconsume_times:
         return unique_key
     return f"{unique_key}~{reconsume_times}@{queue_offset}"
 
 
 def name_of(appended: Appended) -> str:
-    """The name of a message that was put."""
+    """The name of a message that was appended."""
     message = appended.message
     return named(message.unique_key, message.reconsume_times, appended.queue_offset)

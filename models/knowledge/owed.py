@@ -1,4 +1,4 @@
-"""What groups of consumers must consume, and what of it they have consumed.
+"""Which messages groups of consumers must consume, and which they have consumed.
 
 Messages are identified by name (``names``), since a queue_offset is given again after
 the log has lost its tail.
@@ -22,13 +22,14 @@ _NO_MESSAGE: frozenset[str] = frozenset()
 
 @dataclass(slots=True)
 class Owed(Forked):
-    """Of all groups, and of all consumers that broadcast.
+    """The messages that each group, and each broadcasting consumer, must consume.
 
     Attributes:
-        since: the first queue_offset that a group must see of a queue.
-        done: by group, topic and queue the messages that were worked off.
-        passing: what pulls of this step have passed over, and was not asked for.
-        doubled: messages of which a queue had two copies as a consumer pulled them; a
+        since: the first queue_offset of a queue that a group must consume.
+        done: the names of the messages consumed, by group, topic and queue.
+        passing: what pulls of this step have skipped because the group had not asked
+            for it.
+        doubled: messages of which a queue had two copies when a consumer pulled them; a
             crash may have taken one since.
     """
 
@@ -38,19 +39,19 @@ class Owed(Forked):
     doubled: frozenset[str] = _NO_MESSAGE
 
     def begins(self, key: OffsetKey, begin: int, *, is_anew: bool) -> None:
-        """Record where a group begins; ``is_anew``: perhaps it had no offset."""
+        """Record where a group begins; ``is_anew``: it may have had no offset."""
         if is_anew or key not in self.since:
             self.since[key] = begin
 
-    def stands_by(self, key: OffsetKey, begin: int) -> None:
-        """Record that a consumer commits where it had begun a group again.
+    def began_again_at(self, key: OffsetKey, begin: int) -> None:
+        """Record that a consumer commits the offset at which it began a group again.
 
-        A group that a crash has left without an offset was begun again since, before
-        that place: its queue did not have all its units yet.
+        It is possible that the group, left without an offset by a crash, has begun at a
+        lower one meanwhile, when its queue did not have all of its units.
         """
         self.since[key] = max(begin, self.since.get(key, begin))
 
-    def worked_off(self, key: OffsetKey, name: str) -> None:
+    def consumed_one(self, key: OffsetKey, name: str) -> None:
         """Record that a message was consumed."""
         self._does(key, frozenset({name}))
 
@@ -58,14 +59,14 @@ class Owed(Forked):
         self.done[key] = self.done.get(key, _NO_MESSAGE) | names
 
     def pulled(self, names: frozenset[str], there: Sequence[Appended]) -> None:
-        """Record that messages were pulled of a queue in which these are."""
+        """Record that messages were pulled from a queue that then had ``there``."""
         copies = Counter(map(name_of, there))
         self.doubled |= {name for name in names if copies[name] > 1}
 
     def step_begins(self, model: ReferenceModel) -> None:
-        """Record what pulls were to pass over in the step before.
+        """Count what pulls of the step before were right to skip as done.
 
-        Only now the model has all that lay there.
+        Only now the model has all the messages that were in the queue.
         """
         passing, self.passing = self.passing, []
         for key, passed in passing:

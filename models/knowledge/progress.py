@@ -1,9 +1,9 @@
-"""What is known of how far groups of consumers have come, and what a crash may leave.
+"""What is known of the consumer offsets of groups, and what a crash may leave of them.
 
-A commit is in memory at once, and in the file at the next persist that ends. So a crash
-leaves any offset that a group had since the newest such persist began; and none that it
-had before only. An offset past the end of the queue that a start recovers becomes that
-end.
+A commit is in memory at once, and in the file after the next persist that ends. So a
+crash may leave any offset that the group had since the newest such persist began, and
+no older one. If an offset is past the end of the queue that a start recovers, the start
+lowers it to that end.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from crashmq.models.files.config_tables import TableSeen
 from crashmq.models.files.offsets import OffsetKey, OffsetRows
+from crashmq.models.knowledge.due_pulls import DuePulls
 from crashmq.models.knowledge.filters import Filters
 from crashmq.models.knowledge.group_configs import GroupConfigs
 from crashmq.models.knowledge.members import Members
@@ -29,23 +30,23 @@ _NONE = frozenset({NO_OFFSET})
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Where queues ended when a start had recovered them, as far as that is known.
+    """Where queues ended after a start had recovered them, as far as that is known.
 
     Attributes:
-        of_queue: by topic and queue_id the least and the greatest next queue_offset
-            that it may have had; another queue has no message.
-        is_known: False if nobody can tell, since the log was damaged.
+        of_queue: by topic and queue_id, the lowest and the highest possible next
+            queue_offset; a queue that is missing has no message.
+        is_known: False if the log was damaged, so that no end is known.
     """
 
     of_queue: Mapping[QueueKey, tuple[int, int]]
     is_known: bool = True
 
     def of(self, key: OffsetKey) -> tuple[int, int]:
-        """The least and the greatest end of a queue."""
+        """The lowest and the highest possible end of a queue."""
         return self.of_queue.get(key[1:], (0, 0)) if self.is_known else (0, ANY_END)
 
     def allows(self, key: OffsetKey, offset: int, kept: Set[int]) -> bool:
-        """Whether a start may make ``offset`` of one of those that were kept."""
+        """Whether a start may turn one of the offsets ``kept`` into ``offset``."""
         least, most = self.of(key)
         return any(
             offset == one if one <= least else least <= offset <= min(one, most)
@@ -55,14 +56,14 @@ class Ends:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """A start that came up, before it is known what it recovered of the log.
+    """A start that has succeeded, before it is known what it recovered of the log.
 
     Attributes:
-        files: that it found.
-        rows: the offsets with which it came up.
-        kept: by group and queue the offsets that it could find.
-        is_doubtful: something else may have changed or taken what was persisted.
-        log_was_damaged: so that nobody can tell where the queues end.
+        files: the files that it found.
+        rows: the consumer offsets that it loaded.
+        kept: by group and queue, the offsets that it may have found.
+        is_doubtful: something other than a crash may have changed the file.
+        log_was_damaged: the log was damaged, so the ends of queues are unknown.
     """
 
     files: Mapping[str, bytes]
@@ -73,13 +74,13 @@ class Recovered:
 
 
 class TopicsWritten(NamedTuple):
-    """The files of a broker's topics and groups.
+    """The broker's files of topics and groups at one time.
 
     Attributes:
-        names: of all topics.
-        groups: of all groups.
-        rows: the whole table of topics, as text.
-        version: how often that has changed, as it says.
+        names: the names of all topics.
+        groups: the names of all groups.
+        rows: the whole table of topics, as JSON.
+        version: the counter in the data version of the table of topics.
     """
 
     names: frozenset[str]
@@ -90,14 +91,14 @@ class TopicsWritten(NamedTuple):
 
 @dataclass(slots=True)
 class Tables(Forked):
-    """What a broker has written of its tables, as far as that was seen.
+    """What was seen of the tables in the broker's config files.
 
     Attributes:
-        topics: of the topics, when a message was given back last.
-        seen: by path how each was after the last step; None: a crash came since.
-        changes_most: at least as many as there were ever changes of how far a group
-            or a level is.
-        was_set_back: the clock, ever.
+        topics: the files of topics and groups when a message was sent back last.
+        seen: by path, each table after the last step; None after a crash.
+        changes_most: an upper bound of how often the offset of a group or level
+            changed.
+        was_set_back: the clock was set back at some time.
     """
 
     topics: TopicsWritten | None = None
@@ -109,22 +110,22 @@ class Tables(Forked):
 
 @dataclass(slots=True)
 class Progress(Forked):
-    """Of all groups.
+    """The offsets of all groups, and what else the broker knows of them.
 
     Attributes:
-        now: by group, topic and queue the offsets it may have; several where it is
-            not known which of two commits came last.
-        kept: the same of what its file may have, once a crash ends this life.
-        pending: queues with a reset that the consumers have not met for certain.
-        is_persisted: a persist has ended, so there is a file.
-        is_doubtful: something else may have changed or taken what was persisted.
-        pulls: those that the broker has not answered yet.
-        filters: what groups subscribe.
-        topics: those that the broker knows.
-        members: whom the broker has heard of.
-        groups: how groups are configured.
-        asked_ms: when each client's consumer was asked last to work on what it has.
-        tables: what it has written of all.
+        now: by group, topic and queue, the offsets that it may have; several if it is
+            unknown which of two commits came last.
+        kept: the same for what a start may find in the file after a crash.
+        pending: queues with a reset that consumers have perhaps not got yet.
+        is_persisted: a persist has ended, so the file exists.
+        is_doubtful: something other than a crash may have changed the file.
+        pulls: the pulls that the broker has not answered yet.
+        filters: the subscriptions of groups.
+        topics: the topics that the broker knows.
+        members: the members of groups that the broker knows.
+        groups: the configurations of groups.
+        due: what consumers have to do by when.
+        tables: what was seen of the config files.
     """
 
     now: dict[OffsetKey, frozenset[int]] = field(default_factory=dict)
@@ -136,7 +137,7 @@ class Progress(Forked):
     filters: Filters = field(default_factory=Filters)
     topics: Topics = field(default_factory=Topics)
     groups: GroupConfigs = field(default_factory=GroupConfigs)
-    asked_ms: dict[str, int] = field(default_factory=dict)
+    due: DuePulls = field(default_factory=DuePulls)
     members: Members = field(default_factory=Members)
     tables: Tables = field(default_factory=Tables)
 
@@ -145,17 +146,17 @@ class Progress(Forked):
         return self.now.get(key, _NONE)
 
     def may_be_kept(self, key: OffsetKey) -> frozenset[int]:
-        """The offsets that a start may find of a group."""
+        """The offsets of a group that a start may find; -1: none."""
         return self.kept.get(key, _NONE)
 
     def set(self, key: OffsetKey, offset: int, *, is_certain: bool) -> None:
-        """Record an offset that a group has, or may have by now."""
+        """Record a group's offset; without ``is_certain`` it may have another one."""
         told = frozenset({offset})
         self.now[key] = told if is_certain else told | self.of(key)
         self.kept[key] = self.may_be_kept(key) | {offset}
 
     def copied(self, source: str, target: str, topic: str, *, is_certain: bool) -> None:
-        """Record that a group has, or may have, the offsets of another one."""
+        """Record that one group's offsets were, or may have been, copied to another."""
         if source == target:
             return
         keys = [key for key in (*self.now, *self.kept) if key[1] == topic]
@@ -174,7 +175,7 @@ class Progress(Forked):
                 self.pending[key] = False
 
     def may_be_gone(self, keys: Iterable[OffsetKey]) -> None:
-        """Record that offsets are being removed, or may have been."""
+        """Record that these offsets may have been removed."""
         for key in keys:
             self.now[key] = self.of(key) | _NONE
             self.kept[key] = self.may_be_kept(key) | _NONE
@@ -182,7 +183,7 @@ class Progress(Forked):
                 self.pending[key] = False
 
     def gone(self, keys: Iterable[OffsetKey]) -> None:
-        """Record that offsets were removed for good."""
+        """Record that these offsets were removed, from the file too."""
         for key in keys:
             self.now[key] = self.kept[key] = _NONE
             self.pending.pop(key, None)
@@ -190,7 +191,7 @@ class Progress(Forked):
     def keys_of(
         self, *, group: str = "", topic: str = "", queue_id: int = -1
     ) -> list[OffsetKey]:
-        """The queues that may have an offset, of a group or topic; -1: all of it."""
+        """The keys that may have an offset, by group, topic, queue; "" and -1: any."""
         return sorted(
             key
             for key in {*self.now, *self.kept, *self.pending}
@@ -206,17 +207,17 @@ class Progress(Forked):
         self.is_persisted = True
 
     def ended(self) -> None:
-        """Record that this life is over: the file alone is left."""
+        """Record the end of the broker's run: only the file is left."""
         self.now = dict(self.kept)
         self.pending = {}
 
     def loaded(self, rows: OffsetRows) -> None:
-        """Record what a start has loaded, and written again."""
+        """Record the offsets that a start has loaded and written again."""
         self.now = {key: frozenset({offset}) for key, offset in rows}
         self.kept = dict(self.now)
         self.pending, self.is_doubtful = {}, False
         self.is_persisted = bool(rows)
 
     def in_files(self) -> Iterable[OffsetKey]:
-        """Every queue for which a group may have an offset in the file."""
+        """The keys for which the file may have an offset, sorted."""
         return sorted(self.kept)

@@ -1,8 +1,8 @@
-"""What a disk still promises, now that it has failed: which floors a law may demand.
+"""Which durability promises a disk still keeps after its faults.
 
-A law that demands more than the disk can keep cries wolf; one that is excused for good
-is blind. So each fault voids what it spoils, and no more, until a start has read what
-is left and written it again.
+A law that demands more than the disk can keep reports false alarms; one that is excused
+for good finds nothing. So each fault voids only the promises that it breaks, and only
+until a start has read what is left and written it again.
 
 Source: section 6 of the disk fault model, and rule E1.
 """
@@ -51,11 +51,11 @@ class Promises(Forked):
         kind: the kind of disk.
         has_lied: a sync has succeeded without making its data durable.
         errors_come_late: a call may fail because of an earlier call that succeeded.
-        hides_a_failed_sync: memory may hold pages that no later sync makes durable.
+        hides_a_failed_sync: the page cache may hold pages that no later sync writes.
         reverts: a failed sync has taken back what only memory held, so that a kill
             spares no more than a power loss.
-        spoilt: places of the medium that do not hold what a sync put there, while
-            memory does (E6).
+        spoilt: ranges of files that differ on the medium from what was synced, while
+            the page cache still has it (E6).
     """
 
     kind: DiskKind = field(compare=False)
@@ -68,7 +68,7 @@ class Promises(Forked):
     def saw_fault(
         self, op: Event, spoilt: Sequence[Damaged] = ()
     ) -> tuple[Damaged, ...]:
-        """Note what a fault of ``op`` may have damaged; returns what shows now."""
+        """Note what faults of ``op`` may have damaged; returns what readers see."""
         self.spoilt = tuple(dict.fromkeys((*self.spoilt, *spoilt)))
         shown: tuple[Damaged, ...] = ()
         lies = self.has_lied or not self.kind.honours_sync
@@ -87,7 +87,7 @@ class Promises(Forked):
 
     @property
     def keeps_what_is_synced(self) -> bool:
-        """Whether what a sync has covered is on the medium now."""
+        """Whether data covered by a sync is on the medium."""
         return self.kind.honours_sync and not (self.has_lied or self.spoilt)
 
     def is_broken_by(self, crash: CrashKind) -> bool:
@@ -97,18 +97,18 @@ class Promises(Forked):
         return self.has_lied or not self.kind.keeps_promises
 
     def renewed(self) -> None:
-        """Note a start that has recovered: what it found is there."""
+        """Note a start that has recovered: the files it found are on the medium."""
         self.errors_come_late = self.reverts = False
 
     def lost_power(self) -> tuple[Damaged, ...]:
-        """Note that the medium alone is left; what it is found to lack now."""
+        """Note a power loss; returns the damage of the medium that it shows."""
         self.has_lied = self.hides_a_failed_sync = False
         shown, self.spoilt = self.spoilt, ()
         return shown
 
 
 def forgets(op: Event) -> bool:
-    """Whether clean pages leave memory during ``op``."""
+    """Whether the page cache drops clean pages during ``op``."""
     return _has(op, "evict")
 
 

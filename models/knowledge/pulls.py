@@ -1,4 +1,4 @@
-"""What is known of the pulls that a broker holds: each waits for one answer."""
+"""What is known of the pulls that a broker holds until it answers them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from crashmq.models.plain_state import Forked
 
 @dataclass(frozen=True, slots=True)
 class OpenPull:
-    """A pull without an answer.
+    """A pull that the broker has not answered.
 
     Attributes:
-        asked_ms: when it was asked, by the store's clock.
-        held_ms: when it was held at the latest; None: unknown that it is.
+        asked_ms: when it arrived, by the store's clock.
+        held_ms: when the broker certainly held it; None: perhaps it does not.
     """
 
     op: PullThroughBroker
@@ -24,13 +24,14 @@ class OpenPull:
 
 @dataclass(slots=True)
 class Pulls(Forked):
-    """Of one life of a broker.
+    """The unanswered pulls of one run of a broker.
 
     Attributes:
-        open: by number those that have no answer.
-        resets: of the step in progress, by number the offset of the reset that a pull
-            must have met; -1: it may have met one.
-        replicated: how far replicas have the log, of a store that waits for them.
+        open: the pulls, by number.
+        resets: for the step in progress, by number of a pull, the offset of the reset
+            that it must have got; -1: it may have got one.
+        replicated: the phy_offset up to which replicas have the log, in a store that
+            waits for them.
     """
 
     open: dict[int, OpenPull] = field(default_factory=dict)
@@ -39,5 +40,5 @@ class Pulls(Forked):
 
     @property
     def held(self) -> list[OpenPull]:
-        """Those that are held, oldest first."""
+        """The pulls that are certainly held, oldest first."""
         return [pull for pull in self.open.values() if pull.held_ms is not None]

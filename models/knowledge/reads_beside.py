@@ -1,9 +1,9 @@
-"""What a read that overlaps other ops may have met: bounds at its begin and its end.
+"""What a read that overlaps other ops may have seen, from bounds at its begin and end.
 
-A read is right if some moment between its begin and its end explains it. Other ops move
-a log and its queues in one direction only, except for deletions of topics: messages are
-added and dispatched, and the first files are deleted. So the bounds at begin and end
-bound every moment in between.
+A read is right if the state at some moment between its begin and end explains it. Apart
+from deletions of topics, other ops move a log and its queues in one direction only:
+messages are added and dispatched, and the first files are deleted. So the bounds at
+begin and end hold for every moment in between.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Range = tuple[int, int]
 
 
 class LogBetween(NamedTuple):
-    """A log from the begin of a read to its end; each a least and a most.
+    """Bounds of a log during a read; each is a pair of lowest and highest phy_offset.
 
     Attributes:
-        begins: the phy_offset of what a queue or the log shows first.
-        ends: where the records end that lie in files.
-        dispatched: where dispatch stood.
-        confirmed: where the records end that may be dispatched by the end.
+        begins: the phy_offset of the first message that a queue or the log shows.
+        ends: where the records in files end.
+        dispatched: up to where records are dispatched.
+        confirmed: where the records end that may be dispatched by the end of the read.
     """
 
     begins: Range
@@ -35,32 +35,32 @@ class LogBetween(NamedTuple):
     confirmed: int
 
     def was_dispatched(self, message: Appended) -> bool:
-        """Whether each listing has it since the begin."""
+        """Whether queue and index had the message from the begin of the read on."""
         return message.end <= self.dispatched[0]
 
     def may_be_dispatched(self, message: Appended) -> bool:
-        """Whether a listing may have it at the end, which others may lack then."""
+        """Whether a queue or the index may have the message at the read's end."""
         is_begun = message.phy_offset <= self.dispatched[1]
         return is_begun and message.end <= self.confirmed
 
 
 @dataclass(frozen=True, slots=True)
 class QueueBetween:
-    """A queue from the begin of a read to its end, if no deletion comes between.
+    """Bounds of a queue during a read, if it is not deleted meanwhile.
 
-    Where one may have come, a read has met the queue as it was before, or none, or the
-    one that counts again; each of them is such a queue.
+    Where it may be deleted, a read has seen the queue as it was before, or no queue, or
+    the one whose offsets begin again; each of these is one ``QueueBetween``.
 
     Attributes:
-        messages: all that it may show, in its order, the expired ones too.
-        lows: its least and its greatest min_offset.
-        highs: its least and its greatest max_offset.
+        messages: all that it may show, in order, the expired ones too.
+        lows: its lowest and its highest possible min_offset.
+        highs: its lowest and its highest possible max_offset.
         gone_below: messages before this phy_offset may have expired by the end.
-        memory_from: from which phy_offset on messages count as in memory, at least
-            and at most.
+        memory_from: the lowest and the highest phy_offset from which on messages count
+            as in memory.
         rivals: puts without an answer, each of which may be in the queue or not.
-        vanishes: it may be deleted while it is read, so that its bounds, its units and
-            its times need not be of one moment.
+        vanishes: it may be deleted during the read, so the bounds, units and times that
+            the read sees may be of different moments.
     """
 
     messages: Sequence[Appended]
@@ -86,7 +86,8 @@ def bounds(
 
     Args:
         queue: its messages, in order, the expired ones too.
-        built: where its units ended at the last start, or must end at least.
+        built: the queue_offset where its units ended at the last start, or must end at
+            least.
         begins: the phy_offset at which the log begins.
         visible: how many of ``queue`` have a unit.
     """

@@ -5,9 +5,9 @@ and two floors, in bytes: what must survive a process kill, and what must surviv
 loss. After a crash any prefix between the floor and everything appended is right, and
 the model adopts the one it finds.
 
-The log's first files are deleted in time, and their messages have *expired*. The model
-keeps expired messages, since a queue goes on counting where they ended, and since a
-power loss may bring a file back.
+The cleaner deletes the log's first files in time; their messages have *expired*. The
+model keeps expired messages, since a queue's next offset follows from them, and since a
+power loss may bring a deleted file back.
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ class ReferenceModel(Forked):
         floors, may_expire and min_certain are phy_offsets, at least 0
 
     Attributes:
-        queues: every message of each queue, the expired ones too, the deleted not.
+        queues: every message of each queue, with the expired ones and without the
+            deleted.
         buffers_appends: appends go to write buffers first, which a kill empties.
         log_min: the log's min_phy_offset; the messages before have expired.
-        may_expire: how far a deletion that was cut short may have come.
-        min_certain: the least min_phy_offset that a power loss can bring back.
+        may_expire: the phy_offset up to which an interrupted cleaner may have deleted.
+        min_certain: the lowest min_phy_offset that a power loss can bring back.
         built: the queue_offset at which each queue's units ended at the last start, or
             must end at least, since a message before it has expired.
         indexed: how far the index reached at the last start: the phy_offset of its
@@ -59,12 +60,12 @@ class ReferenceModel(Forked):
         prop_crc: every record ends with a CRC of its own.
         put_by_topic: messages and bytes appended since the store started.
         puts: how many puts that were; a batch counts as one.
-        put_times_ms: how many of those took how long, for which that is known.
+        put_times_ms: how many of those took how many ms, where that is known.
         numbered: first free queue_offset of a queue whose messages were lost: in a
             store that skips damaged records, and for empty queues as damage left them;
             ``trusted``: how many more the latter may have.
-        forgotten: for queues that were damaged after their messages had expired, the
-            (log minimum, first queue_offset) of messages that no queue counts now.
+        forgotten: for queues that were damaged after their messages had expired, pairs
+            of (min_phy_offset, first queue_offset) of messages that no queue lists now.
     """
 
     flush_mode: FlushMode
@@ -119,21 +120,21 @@ class ReferenceModel(Forked):
         return max(taken, queue[-1].queue_offset + 1 if queue else 0)
 
     def light_offsets(self, message: MessageToPut) -> str:
-        """The queue offsets that it gets in light queues if it is put next."""
+        """The offsets in light queues that a message gets if it is put next."""
         if not self.multi_dispatch or message.asks_for_no_light_queue:
             return ""
         names = message.light_queues
         return ",".join([str(self.next_queue_offset((name, 0))) for name in names])
 
     def properties_size(self, message: MessageToPut) -> int:
-        """Bytes of its properties in the log if it is put next."""
+        """The size in bytes of a message's properties in the log if it is put next."""
         size = message.properties_size
         if message.multi_dispatch and (offsets := self.light_offsets(message)):
             size += len(MULTI_QUEUE_OFFSET) + len(offsets) + 2
         return size + PROP_CRC_SIZE if self.prop_crc else size
 
     def record_size(self, message: MessageToPut) -> int:
-        """Bytes of its record if it is put next."""
+        """The size in bytes of a message's record if it is put next."""
         added = self.properties_size(message) - message.properties_size
         return message.record_size + added
 
@@ -186,7 +187,7 @@ class ReferenceModel(Forked):
             self.queues[key] = alive
 
     def may_have_deleted(self, key: QueueKey, lowest: int, highest: int) -> None:
-        """Record a deletion that did not finish."""
+        """Record a deletion without an answer, and the bounds of its phy_offset."""
         known = self.may_be_deleted.get(key, (lowest, highest))
         self.may_be_deleted[key] = (min(known[0], lowest), max(known[1], highest))
 
@@ -201,7 +202,7 @@ class ReferenceModel(Forked):
         return max(of_topic, self.deleted.get(key, 0))
 
     def list_all(self) -> None:
-        """List each message again in the queues that have it."""
+        """Build ``queues`` again from all messages."""
         self.queues = {}
         for appended in self.messages:
             self._list(appended)
@@ -230,7 +231,7 @@ class ReferenceModel(Forked):
         )
 
     def saw_positions(self, positions: Positions) -> None:
-        """Record the offsets that a running store reports: they are promises."""
+        """Record the positions that a running store reports; they are promises."""
         self.floor_power = max(self.floor_power, positions.flushed_where)
         kept = max(positions.flushed_where, positions.committed_where)
         self.floor_kill = max(self.floor_kill, min(kept, self.end))
@@ -280,21 +281,22 @@ class ReferenceModel(Forked):
         return self.floor_kill
 
     def log_damaged(self, found_end: int) -> None:
-        """Record that the log's files were damaged; they are intact up to there."""
+        """Record damage of the log's files, which are intact up to ``found_end``."""
         self._lower_floor(found_end)
 
     def _lower_floor(self, survives: int) -> None:
         self.floor = survives if self.floor is None else min(self.floor, survives)
 
     def stored_between(self, begin: int, end: int) -> list[int]:
-        """The earliest possible store times of the messages of [begin, end)."""
+        """The earliest possible store times of the messages in [begin, end)."""
         messages = self.messages[self._expired_count(begin) : self._expired_count(end)]
         return [appended.stored_ms for appended in messages]
 
     def expirable_until(self, file_size: int, old_ms: int | None) -> int:
-        """How far a deletion may come: whole files, not the last, all dispatched.
+        """The phy_offset up to which a cleaner may delete.
 
-        Messages stored until ``old_ms`` may be deleted; None: any message may.
+        Whole files only, never the last one, and only dispatched messages, stored at or
+        before ``old_ms``; None: whenever they were stored.
         """
         until = self.reput_from_offset
         if self.messages:
@@ -319,7 +321,7 @@ class ReferenceModel(Forked):
         }
 
     def forget_lost_numbers(self) -> None:
-        """Let empty queues continue where their files end, if some were removed."""
+        """Let empty queues continue where their files end after some were removed."""
         for key, end in self.ends_of_empty_queues().items():
             lost = end - self.built.get(key, 0)
             if lost > 0:
@@ -328,9 +330,9 @@ class ReferenceModel(Forked):
                 self.forgotten[key] = (*self.forgotten.get(key, ()), gone)
 
     def number_empty_queues(self, ends: dict[QueueKey, int]) -> None:
-        """Let empty queues continue from where their files end, even foreign ones.
+        """Let empty queues continue where their files end, foreign queues too.
 
-        Or from the end of the last file, ``ends``, where the others need not be read.
+        Where only the last file must be read, they continue at its end, in ``ends``.
         """
         empty, queues = self.ends_of_empty_queues(), self.queues
         left = [k for k in self.built if k in empty or not queues.get(k)]
@@ -338,7 +340,7 @@ class ReferenceModel(Forked):
         self.trusted = {k: ends[k] - self.built[k] for k in left}
 
     def keys_given(self) -> dict[tuple[str, str], None]:
-        """Each topic and key that a message ever had, expired and deleted ones too."""
+        """The topic and key of every message so far, even if expired or deleted."""
         return {
             (appended.message.topic, key): None
             for appended in self.messages
@@ -360,7 +362,7 @@ class ReferenceModel(Forked):
         log_min: int,
         deleted: DeletedImage | None = None,
     ) -> None:
-        """Take the recovered log, once judged right, as the new state.
+        """Replace the messages by the recovered log, which was judged right.
 
         Args:
             records: the recovered log.
@@ -394,7 +396,7 @@ class ReferenceModel(Forked):
         self.begin_life()
 
     def begin_life(self) -> None:
-        """Record that a start has come to know what there is; counts begin again."""
+        """Record that a start has recovered the store; statistics begin again."""
         self.floor, self.in_flight = None, []
         self.put_by_topic, self.puts, self.put_times_ms = {}, 0, {}
 

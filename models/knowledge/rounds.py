@@ -1,8 +1,9 @@
-"""What one life of a store has had of rounds: when each service last took everything.
+"""When each flush or commit service last had a thorough round in this run of a store.
 
-A flush looks at whole pages only, and at every byte once an interval has passed since
-it last did; its first round in a life does so. When its last such round began is known
-exactly, or between two times where others acted beside it.
+A flush round normally writes whole pages only. Once the thorough interval has passed
+since the last thorough round, it writes everything; so does the first round of a run.
+The begin of the last thorough round is known exactly, or between two times if other ops
+overlapped.
 
 Source: FlushRealTimeService, CommitRealTimeService, FlushConsumeQueueService.
 """
@@ -24,13 +25,13 @@ INTERVALS_MS = {
 
 
 class Within(NamedTuple):
-    """Something happened at the earliest, and at the latest, by the wall clock."""
+    """Bounds of the wall-clock time of an event."""
 
     least_ms: int
     most_ms: int
 
     def is_past(self, now_ms: int, interval_ms: int) -> bool | None:
-        """Whether it is so long ago, or ahead of the clock; None: it may be."""
+        """Whether the interval has passed, or the clock was set back; None: unknown."""
         if now_ms - self.most_ms >= interval_ms or now_ms < self.least_ms:
             return True
         if now_ms >= self.most_ms and now_ms - self.least_ms < interval_ms:
@@ -43,16 +44,17 @@ _NEVER = Within(0, 0)
 
 @dataclass(slots=True)
 class Rounds(Forked):
-    """What rounds of the present life have done.
+    """What rounds of services have done in the present run.
 
     Attributes:
-        thorough: of a flush, when its last round began that took everything; a service
-            that is missing is not known of.
-        begun_at: where the log's files ended when the life began; -1: unknown.
-        durable_until: units of records below are on the medium, by a flush of queues
-            that took everything.
-        index_until: index files that are full of records below are on the medium, by a
-            flush of the index that had work.
+        thorough: by service, when its last thorough round began; a service that is
+            missing is unknown.
+        begun_at: the phy_offset where the log's files ended when the run began; -1:
+            unknown.
+        durable_until: units of records below this phy_offset are on the medium, by a
+            thorough flush of the queues.
+        index_until: full index files of records below this phy_offset are on the
+            medium, by a flush of the index that had work.
     """
 
     thorough: dict[str, Within] = field(default_factory=dict)
@@ -61,19 +63,19 @@ class Rounds(Forked):
     index_until: int = 0
 
     def end_life(self) -> None:
-        """Forget all: no store runs."""
+        """Forget everything, since no store runs."""
         self.thorough = {}
         self.begun_at, self.durable_until, self.index_until = -1, 0, 0
 
     def begin_life(self, files_end: int) -> None:
-        """A start has succeeded; the log's files ended at ``files_end`` then."""
+        """Record that a start succeeded when the log's files ended at ``files_end``."""
         self.thorough = dict.fromkeys(INTERVALS_MS, _NEVER)
         self.begun_at, self.durable_until, self.index_until = files_end, 0, 0
 
     def takes_all(self, done: RoundDone) -> bool | None:
-        """Whether a round had to take everything, or may not; None: unknown.
+        """Whether a round had to be thorough, or must not; None: unknown.
 
-        Asked once of each round that had no other beside it.
+        Call it once for each round that nothing overlapped.
         """
         interval_ms = INTERVALS_MS.get(done.service)
         last = self.thorough.get(done.service)
@@ -87,7 +89,7 @@ class Rounds(Forked):
         return is_past
 
     def saw_unclear(self, step: Step, service: str) -> None:
-        """Rounds of a service ran at unknown times of a step, or failed."""
+        """Record that rounds of a service ran at unknown times of a step, or failed."""
         last = self.thorough.get(service)
         if last is None:
             return

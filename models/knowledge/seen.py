@@ -1,6 +1,6 @@
-"""Seen: the bounds of queues that answers have shown, which no later one may go behind.
+"""The bounds of queues that answers have shown, below which no later answer may go.
 
-Kept between steps; a start, a crash or a deletion of the topic begins again.
+Kept between steps; forgotten at a start, a crash or a deletion of the topic.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ QueueKey = tuple[str, int]
 
 @dataclass(slots=True)
 class Seen(Forked):
-    """The greatest min_offset and max_offset shown of each queue in this life.
+    """The highest min_offset and max_offset shown of each queue in this run.
 
     Invariants:
         bounds are queue offsets, at least 0
@@ -36,7 +36,7 @@ class Seen(Forked):
         self.bounds[key] = (max(before[0], low), max(before[1], high))
 
     def forget(self, key: QueueKey) -> None:
-        """Note that the queue may begin again."""
+        """Note that the queue's offsets may begin again."""
         self.bounds.pop(key, None)
 
     def forget_lows(self) -> None:

@@ -1,7 +1,7 @@
-"""Which queues the consumers of a group are to have between them.
+"""Which queues must be assigned among the consumers of a group together.
 
-Of most strategies that is each queue of each topic. Where queues are listed, or belong
-to machine rooms, some may be nobody's: that is the affair of whoever chose so.
+With most strategies that is every queue of each topic. Where queues are listed by hand
+or belong to machine rooms, some may be assigned to no one: a matter of configuration.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from crashmq.models.program import Setup
 def covered(
     op: StartConsumer, members: Iterable[StartConsumer], setup: Setup
 ) -> list[QueueKey]:
-    """The queues of which a group's living ``members`` must have each one.
+    """The queues each of which must be assigned to one of ``members``.
 
     Source: AllocateMessageQueueByConfig, AllocateMessageQueueByMachineRoom.
     """
@@ -34,7 +34,7 @@ def covered(
 
 
 def listed_queues(op: StartConsumer) -> list[QueueKey]:
-    """The queues of a consumer's list; a name that says none is left out."""
+    """The queues in a consumer's list; entries that name no queue are left out."""
     found = []
     for one in op.listed.split(","):
         topic, _, number = one.rpartition("/")
@@ -44,5 +44,5 @@ def listed_queues(op: StartConsumer) -> list[QueueKey]:
 
 
 def listing(queues: Iterable[QueueKey]) -> str:
-    """The list that names these queues."""
+    """The text of a list of these queues."""
     return ",".join([f"{topic}/{queue_id}" for topic, queue_id in queues])

@@ -1,13 +1,14 @@
-"""What is known of what the consumers of a group subscribe.
+"""What is known of the subscriptions of the members of groups.
 
-All members of a group are to subscribe the same. While they do not, a broker filters
-the pulls of one by what another one asks for, and messages are passed over: RocketMQ
-calls that a misuse, and promises nothing. A group is *torn* from when that may be so
-until the broker starts again with members of one mind, or the group begins again.
+All members of a group have to subscribe the same. While they do not, a broker filters
+the pulls of one member by the subscription of another, and messages are skipped:
+RocketMQ calls that misuse and promises nothing. A group is *torn* from then on, until
+the broker starts again while all members agree, or until the group begins anew without
+members.
 
-A broker keeps what SQL filters its groups had, and goes by their age. So of a group
-that had two of them, through more than one client or before a clock was set back,
-nobody knows by which one it is filtered.
+A broker persists the SQL filters of a group and compares their age. If a group had two
+of them, through two clients or before a clock was set back, it is unknown by which one
+it is filtered.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ RETRY_PREFIX = "%RETRY%"
 
 
 class Subscription(NamedTuple):
-    """What a client subscribes for its group; ``is_gone``: the broker alone has it."""
+    """What a client subscribes for its group.
+
+    ``is_gone``: the client vanished, and only the broker still has its subscription.
+    """
 
     group: str
     topics: frozenset[str]
@@ -39,24 +43,24 @@ class Subscription(NamedTuple):
 
     @classmethod
     def of(cls, op: StartConsumer) -> Subscription:
-        """What a consumer subscribes."""
+        """The subscription of a consumer's start."""
         asked = (op.expression, op.expression_type)
         return cls(op.group, frozenset(op.topics.split(",")), asked)
 
     def is_like(self, other: Subscription) -> bool:
-        """Whether both ask for the same."""
+        """Whether both have the same group, topics and expression."""
         return self[:3] == other[:3]
 
 
 @dataclass(slots=True)
 class Subscriptions(Forked):
-    """Of all groups.
+    """The subscriptions of the members of all groups.
 
     Attributes:
-        by_client: what each client subscribes, or had subscribed when it vanished.
-        changing: clients that are during a change.
-        torn: groups for which it is unknown by what they are filtered.
-        had: what each group that ever asked by SQL has asked for.
+        by_client: the subscription of each client, also after it vanished.
+        changing: the clients whose change of subscription has begun and not ended.
+        torn: the groups whose filter is unknown; see the module.
+        had: for each group with an SQL filter so far, all its subscriptions.
     """
 
     by_client: dict[str, Subscription] = field(default_factory=dict)
@@ -77,7 +81,7 @@ class Subscriptions(Forked):
             self.torn |= {told.group}
 
     def changes(self, op: StartConsumer, *, is_done: bool) -> None:
-        """Record that a client, alone or not, subscribes what ``op`` says now."""
+        """Record that a client changes its subscription to that of ``op``."""
         told = Subscription.of(op)
         self._takes(op.client, told)
         others = self._others(told.group, op.client)
@@ -109,7 +113,7 @@ class Subscriptions(Forked):
             self.by_client[client] = told._replace(is_gone=True)
 
     def broker_began(self) -> None:
-        """Record the start of a broker; it only knows the filters it persisted."""
+        """Record the start of a broker, which knows only the filters it persisted."""
         for client, told in [*self.by_client.items()]:
             if told.is_gone:
                 del self.by_client[client]
@@ -120,8 +124,8 @@ class Subscriptions(Forked):
         is_of_one_mind = all(one.is_like(members[0]) for one in members)
         return not is_of_one_mind or len(self.had.get(group, ())) > 1
 
-    def clock_went_back(self) -> None:
-        """Record that what is subscribed from now on may look older."""
+    def clock_was_set_back(self) -> None:
+        """Record that later subscriptions may look older than the present ones."""
         told = {group for group, had in self.had.items() if len(had) > 1}
         self.torn |= told
 
@@ -157,10 +161,10 @@ class Passing(NamedTuple):
     """The messages that a pull went past: queue_offsets [``begin``, ``end``).
 
     Attributes:
-        begin: where the pull began.
-        end: where its group continues.
+        begin: the offset of the pull.
+        end: the next_begin_offset of its answer.
         wanted: the subscription it was filtered by; None: unknown.
-        brought: of a group whose members disagree on their subscription, the names
+        brought: for a group whose members disagree on their subscription, the names
             of the messages that the pull returned; only those must be consumed.
     """
 

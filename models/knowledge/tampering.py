@@ -1,9 +1,8 @@
-"""What was done to a store's files from outside, and what that makes unknowable.
+"""What was changed in a store's files from outside, and what is unknown because of it.
 
-Damage is what the store has to notice; it counts until a start has read the files. A
-file whose name the store would never give is its owner's: the store passes over it, and
-it stays. One that lies where a file of the store could lie is damage, as if the store's
-own had changed.
+Damage is a change that the store has to detect; it is kept until a start has read the
+files. A file with a name that the store never uses is *foreign*: the store must leave
+it alone. A planted file with a name that the store could use counts as damage.
 
 Source: rules E6 and E9 of the disk fault model.
 """
@@ -22,7 +21,7 @@ from crashmq.models.plain_state import Forked
 
 
 class Origin(Enum):
-    """Which program left the directory that a store has."""
+    """Which program wrote the directory that a store is started on."""
 
     OURS = "it was empty"
     FOUND = "another program wrote it, and no start has come to its end yet"
@@ -40,9 +39,9 @@ class Tampering(Forked):
         foreign: files that do not belong to the store, with their contents.
         abort_taken: the abort file was removed while a run had not ended in an
             orderly way, so no start can know what that run left unsynced.
-        bit_maps_may_rot: consumequeue_ext may have been changed, and nothing proves
-            a bit map.
-        origin: which program left the directory.
+        bit_maps_may_rot: consumequeue_ext may have been changed; no checksum covers its
+            bit maps.
+        origin: which program wrote the directory.
         log_has_hidden_rot: a record has rotted where no checksum covers it, so
             nothing can be judged any more.
     """
@@ -58,7 +57,7 @@ class Tampering(Forked):
 
     @property
     def is_found(self) -> bool:
-        """Whether another program left the files and no start took them over yet."""
+        """Whether another program wrote the files, and no start took them over yet."""
         return self.origin is Origin.FOUND
 
     @property
@@ -74,7 +73,7 @@ class Tampering(Forked):
         has_index: bool,
         ended_in_order: bool,
     ) -> None:
-        """Note damage and of planted files among ``files``."""
+        """Note the damage of a step, and its planted files among ``files``."""
         for one in step.damaged:
             if one == RESTORED:
                 undone, self.undoable = {id(each) for each in self.undoable}, []
@@ -95,13 +94,16 @@ class Tampering(Forked):
         self.abort_taken |= takes_abort and not ended_in_order
 
     def begin_start(self) -> None:
-        """Note that a start reads what was changed."""
+        """Note that a start reads the changed files."""
         self.bit_maps_may_rot |= any(
             damage.path.startswith("consumequeue") for damage in self.damaged
         )
 
     def note_degraded(self) -> None:
-        """Add the damage of log and queues to ``degraded``, of deleted files too."""
+        """Copy the damage of log and queues to ``degraded``.
+
+        Damage of files that were deleted since counts too.
+        """
         degraded = self.degraded
         for damage in self.damaged:
             folder, _, name = damage.path.rpartition("/")

@@ -1,7 +1,7 @@
-"""What is known of the topics of a broker: which ones it must know, and which it may.
+"""Which topics a broker must know, and which it may know.
 
-A topic is known from the first message that is sent to it until it is deleted, a light
-queue always, and a broker's own topics from its first start on.
+A topic is known from its first message until it is deleted; a light queue always; the
+broker's own topics from its first start on.
 """
 
 from __future__ import annotations
@@ -43,12 +43,13 @@ _OURS = "%"
 
 @dataclass(slots=True)
 class Topics(Forked):
-    """Of one broker.
+    """The topics of one broker.
 
     Attributes:
-        sure: those that it must know, as it has taken a message of them.
-        possible: those that it may know, as somebody has sent one.
-        is_doubtful: something else may have changed or taken what it knew.
+        sure: the topics that it must know, since it has accepted a message of them.
+        possible: the topics that it may know, since someone has sent a message of them.
+        is_doubtful: something other than the broker may have changed its table of
+            topics.
     """
 
     SEES: ClassVar = frozenset(
@@ -63,23 +64,23 @@ class Topics(Forked):
     is_doubtful: bool = False
 
     def must_know(self, topic: str) -> bool:
-        """Whether the broker cannot answer that there is no such topic."""
+        """Whether the broker must not answer TOPIC_NOT_EXIST."""
         return _is_light(topic) or topic in self.sure
 
     def may_know(self, topic: str) -> bool:
-        """Whether the broker may answer anything else."""
+        """Whether the broker may answer anything else than TOPIC_NOT_EXIST."""
         is_made = topic.startswith(_OURS) and topic != LIGHT
         return is_made or topic in self.possible
 
     @staticmethod
     def queue_nums(topic: str) -> int | None:
-        """How many queues a topic has; None: one of a group, which knows itself."""
+        """How many queues a topic has; None: a group's topic, which sets its own."""
         if topic.startswith(_OURS) and topic != LIGHT:
             return 1 if topic.startswith(LIGHT) else None
         return _OF_ITS_OWN.get(topic, QUEUES_OF_A_TOPIC)
 
     def saw(self, event: Happening, step: Step, promises: Promises) -> None:
-        """Record an event of a step that is of a kind in ``SEES``."""
+        """Record an event of a step; only kinds listed in ``SEES`` matter."""
         match event:
             case PutAsked(messages):
                 self.possible |= _named(messages)
@@ -110,12 +111,12 @@ class Topics(Forked):
 
 
 def _is_light(topic: str) -> bool:
-    """Whether it is the name of a light queue; the prefix alone names none."""
+    """Whether a topic is a light queue; the bare prefix is none."""
     return topic.startswith(LIGHT) and topic != LIGHT
 
 
 def _outlives(topic: str, phy_offset: int, step: Step) -> bool:
-    """Whether a put came behind every deletion of its topic in a step."""
+    """Whether a put at ``phy_offset`` came after every deletion of its topic."""
     return phy_offset >= 0 and all(
         isinstance(seen, Deleted) and 0 <= seen.dead_below <= phy_offset
         for op, seen in step.deletions
@@ -124,6 +125,6 @@ def _outlives(topic: str, phy_offset: int, step: Step) -> bool:
 
 
 def _named(messages: tuple[MessageToPut, ...]) -> frozenset[str]:
-    """The topics that messages name; a delayed one names another than it waits in."""
+    """The topics of messages; for a delayed one, also that of its delivery."""
     names = [name for one in messages for name in (one.topic, one.real_topic)]
     return frozenset([name for name in names if name])

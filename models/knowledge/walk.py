@@ -1,9 +1,10 @@
-"""The walk: knowledge led through one step, which stops at each moment to be judged.
+"""The walk: it updates ``Knowledge`` for one step and yields the moments to judge.
 
-This is the one reducer of ``Knowledge``: what is known after a step is what this leaves
-in it. A step is walked life by life, in the order in which its effects build on each
-other, which is not quite that of its events: puts that ran together go by their places
-in the log, and what was read is looked at once all that was written is known.
+Only this changes ``Knowledge`` (with its helpers in the ``walk_`` modules). A step is
+walked run by run of the store. Within a run the order is that in which effects build on
+each other, and differs from the order of events in two points: puts that ran together
+are taken by their places in the log, and reads are judged once all writes of the run
+are known.
 """
 
 from __future__ import annotations
@@ -166,7 +167,7 @@ def _walk_lives(at: At) -> Iterator[Moment]:
 
 
 def _walk_puts(at: At, life: Life) -> Generator[Moment, None, InFlight]:
-    """Walk the puts and deletions of one life; the puts that got no answer."""
+    """Walk the puts and deletions of one run; returns the puts without an answer."""
     step, known = at.step, at.known
     if not (life.puts or life.deletions):
         return []
@@ -217,11 +218,12 @@ def _walk_puts(at: At, life: Life) -> Generator[Moment, None, InFlight]:
 def _timed(
     known: Knowledge, before: frozenset[str], message: MessageToPut, answer: Put
 ) -> Put:
-    """The answer, without its time if the broker may have made the topic known in it.
+    """The answer, without its duration if the broker may have created the topic in it.
 
-    That is written before the store is asked, and the store counts its own time alone.
-    ``before`` are the topics of puts before the step: of several puts of a new topic at
-    once each may have written it, or waited for who did.
+    A broker writes a new topic before it asks the store, and the store's statistics
+    count only its own time. ``before``: the topics of puts before the step. If several
+    puts name a new topic at once, each may have created it, or waited for the one that
+    did.
 
     Source: AbstractSendMessageProcessor#msgCheck, DefaultMessageStore#asyncPutMessage.
     """
@@ -234,10 +236,10 @@ def _timed(
 def _put_over(
     at: At, message: MessageToPut, answer: Put, end_among_others: int, rivals: InFlight
 ) -> PutOver:
-    """What must be true of a put's answer.
+    """The moment of a put's answer, with what must be true of it.
 
-    ``end_among_others`` is where the log ended in front of it, if others only put as
-    well; else -1.
+    ``end_among_others`` is the log's end before it if only other puts overlapped; else
+    -1.
     """
     step, known = at.step, at.known
     model, setup, stood = known.model, known.setup, known.positions
@@ -276,7 +278,7 @@ def _put_over(
 
 
 def _place_of(message: MessageToPut, record_size: int, end: int, setup: Setup) -> int:
-    """Where the record of the next put must lie."""
+    """The phy_offset that the record of the next put must get."""
     batch = message.batch
     before, total = (batch.before, batch.total) if batch else (0, record_size)
     left = setup.log_file_size - end % setup.log_file_size
@@ -284,16 +286,16 @@ def _place_of(message: MessageToPut, record_size: int, end: int, setup: Setup) -
 
 
 def _queues_of(message: MessageToPut) -> list[QueueKey]:
-    """The queues in which a message may count."""
+    """The queue and the light queues that list a message."""
     light = [(name, 0) for name in message.light_queues]
     return [(message.topic, message.queue_id), *light]
 
 
 def _may_be_emptied(step: Step, key: QueueKey) -> bool:
-    """Whether a deletion took a queue in a step, and it is not known when.
+    """Whether a deletion in the step emptied a queue, at an unknown place in the log.
 
-    Of one that has no answer, and of several of a topic, which all answer the last
-    place, only a put that counts from zero again can tell.
+    It is unknown for a deletion without an answer, and for several of one topic, which
+    all answer the last place. Then a put that gets queue_offset 0 shows it.
     """
     deletions = [(op, seen) for op, seen in step.deletions if op.topic == key[0]]
     return any(
@@ -305,9 +307,9 @@ def _may_be_emptied(step: Step, key: QueueKey) -> bool:
 def _walk_deletions(
     at: At, deletions: Sequence[Deletion]
 ) -> Generator[Moment, None, EndedDeletions]:
-    """Walk the deletions of one life; those that ended, not yet in the model.
+    """Walk the deletions of one run; returns those that ended.
 
-    The model records them once it knows which puts came first.
+    The caller records them in the model once it knows which puts came before.
     """
     if not deletions:
         return []
@@ -339,7 +341,7 @@ def _has_messages(model: ReferenceModel, key: QueueKey) -> bool:
 
 
 def _walk_stops(at: At, stops: Sequence[Stopped], end: int) -> Iterator[Moment]:
-    """Walk the stops of one life; the log ended at ``end`` before them."""
+    """Walk the stops of one run; ``end``: where the log ended before them."""
     step, known = at.step, at.known
     for stop in stops:
         yield StopOver(*at, stop)
@@ -359,9 +361,9 @@ def _walk_stops(at: At, stops: Sequence[Stopped], end: int) -> Iterator[Moment]:
 
 
 def _see_cut_short(known: Knowledge, step: Step) -> None:
-    """Note a cleaner that a crash or an error may have ended during its work.
+    """Note that a crash, an error or a stop may have interrupted a cleaner.
 
-    Or whose store stopped beside it, so that nothing says how far it came.
+    Then it is unknown how much it deleted.
     """
     is_whole = step.crash is None and not (step.starts or step.raised)
     if is_whole and not step.is_stopping:
@@ -375,7 +377,7 @@ def _see_cut_short(known: Knowledge, step: Step) -> None:
 
 
 def _walk_services(at: At) -> Iterator[Moment]:
-    """Walk what services did, and what of it is on the medium."""
+    """Walk the work of services, and what is on the medium after it."""
     step, known, look, now = at
     op, seen = step.op, step.seen
     is_round = isinstance(op, RunService) and isinstance(seen, Ran)
@@ -395,7 +397,7 @@ def _walk_services(at: At) -> Iterator[Moment]:
 
 
 def _walk_running(at: At) -> Iterator[Moment]:
-    """Walk what a store that is up after the step has changed."""
+    """Walk what has changed in a store that is up after the step."""
     step, known, look, now = at
     op, seen, model = step.op, step.seen, known.model
     if isinstance(op, RunService) and op.service == "reput":
@@ -419,13 +421,13 @@ def _walk_running(at: At) -> Iterator[Moment]:
 
 
 def _see_nothing_begin_later(at: At) -> None:
-    """Note that the log does not begin after where its store says it does."""
+    """Note that the log does not begin after the store's min_phy_offset."""
     if at.known.setup.cleans and at.step.is_alone and at.known.works(LOG):
         at.known.model.min_certain = max(0, at.now.min_phy_offset)
 
 
 def walk_debts(at: At) -> Iterator[Moment]:
-    """Walk what the life owes since earlier steps, and what waits from now on."""
+    """Walk what had to be synced by now, and note what waits from now on."""
     step, known, _, now = at
     debts = known.debts
     if debts.failed:

@@ -1,7 +1,7 @@
-"""The walk through reads that overlap other ops: what each of them may have met.
+"""The walk through reads that overlap other ops: what each of them may have seen.
 
-It goes run by run of the store, once all puts of a run are known, and before a start or
-a crash changes what is known; so an answer is judged whatever else the step did.
+It goes run by run of the store: after all puts of a run are known, and before a start
+or a crash changes what is known. So every answer is judged, whatever else the step did.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def walk_beside(
 
 
 def bounded_alone(at: At, pull: PullFiltered, pulled: Pulled) -> FilteredPullBounded:
-    """A filtered pull that ran alone: the bounds at its begin are those at its end."""
+    """A filtered pull that ran alone: the bounds at its begin and its end are equal."""
     now = at.now
     span = ReadSpan(pull, FilteredPull(pulled, "", "TAG"), 0, 0, now, now)
     key, rivals = (pull.topic, pull.queue_id), at.known.model.in_flight
@@ -108,7 +108,7 @@ def _log_between(at: At, span: ReadSpan) -> LogBetween:
 def _queues_between(
     at: At, key: QueueKey, log: LogBetween, rivals: Sequence[MessageToPut]
 ) -> list[QueueBetween]:
-    """What a read of a queue may have met: one of these."""
+    """The possible bounds of a queue during a read; the read saw one of them."""
     model, step = at.known.model, at.step
     listed = [one for one in rivals if key in _queues_of(one)]
     memory_from = _memory_from(at, log)
@@ -137,7 +137,7 @@ def _queues_between(
 def _dispatched(
     queue: Sequence[Appended], log: LogBetween, first: int
 ) -> tuple[int, int]:
-    """Up to which index from ``first`` a queue was dispatched, at least and at most."""
+    """The lowest and highest possible index up to which a queue was dispatched."""
     sure = first
     while sure < len(queue) and log.was_dispatched(queue[sure]):
         sure += 1
@@ -148,7 +148,7 @@ def _dispatched(
 
 
 def _counts(model: ReferenceModel, key: QueueKey) -> list[list[Appended]]:
-    """All that was ever put to a queue, by its deletions: each time it counts again."""
+    """All messages ever put to a queue, split where its offsets began again at 0."""
     parts: list[list[Appended]] = []
     for message in model.messages:
         listed = _listed_in(message, key)
@@ -161,7 +161,7 @@ def _counts(model: ReferenceModel, key: QueueKey) -> list[list[Appended]]:
 
 
 def _listed_in(appended: Appended, key: QueueKey) -> Appended | None:
-    """A message as a queue lists it; None if it does not."""
+    """A message as a (light) queue lists it; None if the queue does not."""
     message = appended.message
     if (message.topic, message.queue_id) == key:
         return appended if message.has_place else None
@@ -179,9 +179,9 @@ def _part_of(
     rivals: Sequence[MessageToPut],
     memory_from: tuple[int, int],
 ) -> QueueBetween:
-    """A queue that is deleted, or begins, meanwhile.
+    """The bounds of a queue that a deletion ends or begins during a read.
 
-    Before its deletion it has all that was dispatched; one that begins has any part.
+    Before the deletion it shows all that was dispatched; after it, any part.
     """
     sure, possible = _dispatched(queue, log, 0)
     low, least = bounds(queue, 0, log.begins[0], sure or possible)
@@ -203,7 +203,7 @@ def _memory_from(at: At, log: LogBetween) -> tuple[int, int]:
 
 
 def _stays(step: Step, model: ReferenceModel, key: QueueKey) -> bool:
-    """Whether nothing deleted the queue during the step, nor may have before."""
+    """Whether no deletion of the queue overlapped the step or is still unsettled."""
     return not (
         model.is_unsettled(key) or any(op.topic == key[0] for op, _ in step.deletions)
     )

@@ -21,18 +21,17 @@ from crashmq.models.history import (
     QueuesHeld,
     Resubscribed,
     SentBack,
-    TimePassed,
 )
 from crashmq.models.knowledge.consumption import NOTHING_TOLD, Failed, Share, Taken
 from crashmq.models.knowledge.knowledge import Knowledge
 from crashmq.models.knowledge.moments import At, Moment, OffsetAnswered, QueueBegun
 from crashmq.models.knowledge.moments_of_consumers import (
+    ConsumerCommitted,
     GroupIsAt,
     LockNeeded,
     MessageConsumed,
     MessageSentBack,
     MessagesPulled,
-    OffsetTold,
     PullGoesOn,
     PullMoved,
     QueueBegunAnew,
@@ -48,6 +47,7 @@ from crashmq.models.knowledge.subscriptions import (
 )
 from crashmq.models.knowledge.walk_locks import saw_locks, saw_returned
 from crashmq.models.knowledge.walk_members import OF_MEMBERS, walk_members
+from crashmq.models.knowledge.walk_moved import where_moved
 from crashmq.models.knowledge.walk_topics import saw_topics_needed
 
 NOT_KNOWN = -2
@@ -61,7 +61,7 @@ READ = ("SUCCESS", "PULL_NOT_FOUND", "PULL_RETRY_IMMEDIATELY")
 
 _OF_THEIRS = frozenset(
     {
-        *(ConsumerBegan, ConsumerEnded, Resubscribed, TimePassed, QueuesHeld),
+        *(ConsumerBegan, ConsumerEnded, Resubscribed, QueuesHeld),
         *(LocksAnswered, LocksReturned, OffsetRead, PullSent, PullReceived),
         *(Consumed, SentBack, OffsetSent),
     }
@@ -86,9 +86,6 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             known.ended(client, how)
         case Resubscribed(op, is_done):
             known.resubscribed(op, is_done=is_done)
-        case TimePassed(ms) if ms < 0:
-            known.subscriptions.clock_went_back()
-            known.forget_failed()
         case QueuesHeld(client, queues):
             yield from _gives_back(at, client, queues)
             known.holds(client, queues)
@@ -184,7 +181,7 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
 
 
 def _wanted(at: At, queue: OneQueue) -> Asked | None:
-    """What a consumer asks for of a queue now; None: unknown."""
+    """What a consumer subscribes of a queue's topic now; None: unknown."""
     return at.known.consumption.subscriptions.asked_by(queue.client, queue.topic)
 
 
@@ -195,7 +192,8 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
         return  # it has given the queue back since
     if answer.code == MOVED:
         end = at.known.model.next_queue_offset((queue.topic, queue.queue_id))
-        yield PullMoved(*at, queue, answer.next_begin_offset, end)
+        told = answer.next_begin_offset
+        yield PullMoved(*at, queue, told, end, where_moved(at, answer, share))
         at.known.progress.pending.pop(known.key_of(queue), None)
         again = share.begins_again(answer.next_begin_offset)
         # It may have given that pull up by now, and go on from where it asked.
@@ -227,13 +225,13 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
 
 
 def is_owed_nothing(known: Knowledge, group: str) -> bool:
-    """Whether a group's filter is unknown."""
+    """Whether a group's filter is unknown, so that it need not consume anything."""
     filters = known.setup.filters
     return known.consumption.subscriptions.is_torn(group, filters=filters)
 
 
 def _saw_told(at: At, queue: OneQueue, offset: int) -> None:
-    """Record an offset that the broker may have taken, or not."""
+    """Record a committed offset, which the broker may have accepted or not."""
     known = at.known.consumption
     key = known.key_of(queue)
     known.tells(queue, offset)
@@ -259,7 +257,7 @@ def _saw_kept(at: At, queue: OneQueue, kept: int) -> Iterator[Moment]:
 
 
 def _was_told(at: At, queue: OneQueue, offset: int, kept: int) -> Iterator[Moment]:
-    """Stop where a broker was told an offset that the client has from it."""
+    """Yield the moment of a commit, if the offset came from this run of the broker."""
     known = at.known.consumption
     share = known.shares.get(queue)
     if share is None or share.life != known.life or known.is_broadcast(queue.client):
@@ -267,7 +265,7 @@ def _was_told(at: At, queue: OneQueue, offset: int, kept: int) -> Iterator[Momen
     if at.known.progress.pending.get(known.key_of(queue)):
         return  # until it has heard of a reset, what it tells is dropped
     end = at.known.model.next_queue_offset((queue.topic, queue.queue_id))
-    yield OffsetTold(*at, queue, offset, kept, end)
+    yield ConsumerCommitted(*at, queue, offset, kept, end)
 
 
 def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
@@ -293,10 +291,11 @@ def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
     # One that broadcasts drops what it could not consume.
     drops = known.is_broadcast(queue.client) and not is_orderly
     if event.status == "success" or drops:
-        known.worked_off(queue, unique_key)
+        known.consumed_one(queue, unique_key)
     elif share is not None:
         kept = share.without_failed(unique_key)
-        if at.step.crash is None:  # else the broker may have it, and not have told so
+        # Else the broker may have it and not have told so, or the wait may be over.
+        if at.step.crash is None and not at.step.sets_back:
             kept += (Failed(unique_key, at_ms, event.tries),)
         known.shares[queue] = share._replace(failed=kept)
 
@@ -304,7 +303,7 @@ def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
 def _gives_back(
     at: At, client: str, stays: tuple[tuple[str, int], ...]
 ) -> Iterator[Moment]:
-    """Stop at each queue that a consumer gives back; but for those that it locks."""
+    """Yield a moment for each queue that a non-locking consumer gives up."""
     known, step = at.known.consumption, at.step
     if known.is_locking(client) or not step.is_alone or at.now.max_phy_offset < 0:
         return  # others may have been at work on it, or nobody could be told
@@ -314,7 +313,7 @@ def _gives_back(
 
 
 def _hands_over(at: At, queue: OneQueue, at_ms: int) -> Iterator[Moment]:
-    """Stop where a consumer gives a lock back, unless it may be another one's now."""
+    """Yield a moment if a consumer unlocks a queue whose lock it certainly holds."""
     known = at.known.consumption
     if known.is_locking(queue.client):
         if known.locks.is_kept(queue, at_ms):
@@ -335,7 +334,7 @@ def _needs_lock(at: At, queue: OneQueue) -> Iterator[Moment]:
 
 
 def _saw_sent_back(at: At, queue: OneQueue, record: bytes) -> MessageSentBack:
-    """Record that the broker has a message that was not consumed once more."""
+    """Record that the broker has stored a message sent back."""
     events = [one.event for one in at.step.entries]
     given = decode_record(record)
     unique_key, tries = given.properties.get("UNIQ_KEY", ""), given.reconsume_times
@@ -361,7 +360,7 @@ def _saw_sent_back(at: At, queue: OneQueue, record: bytes) -> MessageSentBack:
         if one.properties.get("UNIQ_KEY", "") == unique_key
         and one.reconsume_times == tries
     ]
-    at.known.consumption.worked_off(queue, key_in(record))
+    at.known.consumption.consumed_one(queue, key_in(record))
     return MessageSentBack(*at, queue, given, copies, len(alike))
 
 

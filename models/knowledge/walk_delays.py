@@ -1,7 +1,7 @@
-"""The walk through what a broker delivers of delayed messages, and what it keeps of it.
+"""The walk through the broker's deliveries of delayed messages and their offsets.
 
-A delivery is a put of the broker, and walked as one; what it delivers is looked up in
-the model, where the delayed message lies in its level's queue.
+A delivery is a put by the broker and walked as one. The message delivered is looked up
+in the model, in the queue of its level.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CLEANER = "clean_commit_log"
 def walk_delivery(
     at: At, message: MessageToPut, answer: Put
 ) -> Iterator[MessageDelivered]:
-    """Walk one put of the broker that was answered; the model does not have it yet."""
+    """Walk one answered delivery; the model does not have its record yet."""
     delays = at.known.delays
     level = message.delay_level
     expected = max(delays.next_of(level), bounds(at.known, level)[0])
@@ -57,7 +57,7 @@ def walk_delivery(
 
 
 def _first_left(at: At, level: int) -> int:
-    """The first offset of a level's queue that a cleaner may have left in the step."""
+    """The lowest offset of a level's queue that a cleaner has certainly left."""
     known, model = at.known, at.known.model
     gone_below = model.may_expire
     if CLEANER in at.step.services:
@@ -81,9 +81,10 @@ def _waiting(
 ) -> Appended | None:
     """The message of a level's queue that was delivered; None: there is none.
 
-    Consumers may have given one message back more than once: then it is the first copy
-    that is due, an alike one before any other, or else the last that was delivered.
-    ``begin`` is the offset of the next message that the level has to deliver.
+    If consumers have sent one message back more than once, its copies are ranked: first
+    those not delivered yet, oldest first, then the one delivered last; in each case
+    those with the same queue and reconsume times first. ``begin`` is the offset of the
+    next message that the level has to deliver.
     """
 
     def rank(one: Appended) -> tuple[bool, bool, int]:
@@ -103,7 +104,7 @@ def _is_copy(waited: MessageToPut, message: MessageToPut) -> bool:
 
 
 def _asked_ms(step: Step, answer: Put) -> int:
-    """The store's clock when a put was asked that got this answer."""
+    """When the put with this answer began, by the store's clock."""
     for entry in step.entries:
         event = entry.event
         if isinstance(event, PutAnswered) and answer in event.answers:
@@ -114,7 +115,7 @@ def _asked_ms(step: Step, answer: Put) -> int:
 
 
 def walk_rounds(at: At) -> Iterator[Moment]:
-    """Walk what rounds left waiting and have persisted; all delivered is known."""
+    """Walk what delivery rounds left waiting, and what persists have written."""
     step, known = at.step, at.known
     op, seen = step.op, step.seen
     if isinstance(op, RunService) and op.service == DELIVER and isinstance(seen, Ran):
@@ -140,7 +141,7 @@ def walk_rounds(at: At) -> Iterator[Moment]:
 
 
 def _refused_levels(step: Step) -> frozenset[int]:
-    """The levels of which a delivery was refused, which laws of puts judge."""
+    """The levels of which a delivery was refused; laws of puts judge that."""
     levels = [
         message.delay_level
         for message, answer in step.puts
@@ -150,9 +151,10 @@ def _refused_levels(step: Step) -> frozenset[int]:
 
 
 def _left_waiting(known: Knowledge, refused: Set[int]) -> dict[int, Appended]:
-    """Of each level the first message that waits and can be read.
+    """By level, the first waiting message that can be read.
 
-    A level of which a delivery was ``refused`` stays at it until the next round.
+    A level of which a delivery was ``refused`` is left out: it stays there until the
+    next round.
     """
     first: dict[int, Appended] = {}
     for topic, queue_id in known.model.queues:
@@ -167,7 +169,7 @@ def _left_waiting(known: Knowledge, refused: Set[int]) -> dict[int, Appended]:
 
 
 def walk_stop(at: At) -> Iterator[Moment]:
-    """Walk an orderly stop, which makes all durable before it persists."""
+    """Walk an orderly stop, which syncs the log before it persists the offsets."""
     step, known = at.step, at.known
     if known.disk_failed or step.fails_calls:
         return
@@ -177,7 +179,7 @@ def walk_stop(at: At) -> Iterator[Moment]:
 
 
 def walk_loaded(at: At, start: Start, number: int) -> Iterator[Moment]:
-    """Walk the offsets of the ``number``-th start, which the model has adopted."""
+    """Walk the delay offsets that the start with index ``number`` has loaded."""
     if not isinstance(start.seen, Started):
         return
     events = [entry.event for entry in at.step.entries]
@@ -194,7 +196,7 @@ def walk_loaded(at: At, start: Start, number: int) -> Iterator[Moment]:
 
 
 def saw_what_else(at: At) -> None:
-    """Note what other than a crash may have changed or taken what was persisted."""
+    """Note what other than a crash may have changed the persisted offsets."""
     step, known = at.step, at.known
     promises, delays = known.promises, known.delays
     if promises.reverts:
@@ -212,9 +214,9 @@ def saw_what_else(at: At) -> None:
 
 
 def _only_forgets(step: Step) -> bool:
-    """Whether damage is such that no whole table can say more than it did.
+    """Whether damage can only make tables unreadable, so that the backup is used.
 
-    What is cut, zeroed or removed is no table any more, and its backup is older.
+    A table that is cut, zeroed or removed cannot be read, and its backup is older.
     """
     kinds = [one.kind for one in step.acts if isinstance(one, Damage)]
     places = [one.path for one in step.damaged]

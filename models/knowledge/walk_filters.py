@@ -1,7 +1,7 @@
-"""The walk through what groups subscribe.
+"""The walk through subscriptions of groups.
 
-It goes by the events of a step, in their order. Where others acted during the step, a
-pull may have been filtered by a subscription of before or after.
+It follows the events of a step in order. If other ops overlapped, a pull may have been
+filtered by the subscription before or after.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from crashmq.models.ops import FilterOp, Subscribe, Unsubscribe
 
 
 def walk_filters(at: At) -> Iterator[Moment]:
-    """Lead what is known of filters through a step; stop at each moment."""
+    """Update the known filters by a step's events; yield a moment for each check."""
     step, filters = at.step, at.known.progress.filters
     found: Mapping[str, bytes] = {}
     _forget_unsure(at, filters)
@@ -50,9 +50,9 @@ def walk_filters(at: At) -> Iterator[Moment]:
 
 
 def _forget_unsure(at: At, filters: Filters) -> None:
-    """Forget what clients may have lost that are silent, or that share a group.
+    """Forget filters of clients that may have expired, and of running consumers.
 
-    A consumer that lives tells its broker what it subscribes by itself.
+    A running consumer sends its subscription to its broker by itself.
     """
     if "client_housekeeping" in at.step.services:
         filters.ended()
@@ -61,7 +61,7 @@ def _forget_unsure(at: At, filters: Filters) -> None:
 
 
 def _asked_amid_others(filters: Filters, op: FilterOp) -> None:
-    """Record what a subscription may do from now on."""
+    """Record that a subscription may be in effect from now on."""
     if isinstance(op, Unsubscribe):
         filters.forget_group(op.group)
         return

@@ -1,4 +1,4 @@
-"""The walk through the locks that consumers ask for, are given and give back."""
+"""The walk through locks of queues that consumers ask for, get and give back."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def saw_locks(at: At, answer: LocksAnswered, at_ms: int) -> Iterator[Moment]:
 
 
 def saw_returned(at: At, event: LocksReturned) -> None:
-    """Record locks that are given back."""
+    """Record locks that consumers give back."""
     for topic, queue_id in event.queues:
         queue = OneQueue(event.client, event.group, topic, queue_id)
         at.known.consumption.locks.returned(queue, is_sure=_is_sure(at, queue))
 
 
 def _is_sure(at: At, queue: OneQueue) -> bool:
-    """Whether the events of a step tell in which order its broker did what they say."""
+    """Whether the broker certainly acted in the order of the step's events."""
     step = at.step
     if step.is_alone:
         return True

@@ -1,4 +1,4 @@
-"""The walk through heartbeats, and through lists of members that a broker answers."""
+"""The walk through heartbeats, and through the lists of members that brokers answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crashmq.models.history import (
     RoundDone,
 )
 from crashmq.models.knowledge.moments import At, Moment
-from crashmq.models.knowledge.moments_of_consumers import MembersTold
+from crashmq.models.knowledge.moments_of_consumers import MembersListed
 from crashmq.models.limits import CLIENT_SILENT_MS
 from crashmq.models.ops import TurnConsumer, all_parts
 
@@ -21,9 +21,9 @@ OF_MEMBERS = frozenset({HeartbeatTaken, RoundDone, ConsumerEnded, MembersAnswere
 
 
 def _has_another_turn(at: At, client: str) -> bool:
-    """Whether a client did something as it ended, and a heartbeat may have come last.
+    """Whether a client's heartbeat may have reached the broker after its end.
 
-    Who dies during it leaves no note of it.
+    A client that dies during a turn records no end of that turn.
     """
     turns = [one for one in all_parts(at.step.op) if isinstance(one, TurnConsumer)]
     return any(turn.client == client for turn in turns)
@@ -47,6 +47,6 @@ def walk_members(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
         case MembersAnswered(client, group, told):
             silent_ms, left = members.silent_for(group, at_ms), members.who_left(group)
             expired = members.who_expired(group)
-            yield MembersTold(*at, client, group, told, silent_ms, left, expired)
+            yield MembersListed(*at, client, group, told, silent_ms, left, expired)
         case _:
             pass

@@ -1,7 +1,7 @@
-"""The walk through what consumers committed, and what of it is persisted.
+"""The walk through commits of consumer offsets, and their persists.
 
-It goes through the events of a step, in order. Where other ops overlapped, a commit may
-have come before or after another one, and a persist may have written either.
+It follows the events of a step in order. If ops overlapped, one commit may have come
+before or after another, and a persist may have written either.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from crashmq.models.history import (
     OffsetsLoaded,
     ProgressAnswered,
     ProgressAsked,
+    PullReceived,
     PullSent,
     RoundsEnded,
     StartBegan,
@@ -69,6 +70,8 @@ from crashmq.models.ops import (
     Crash,
     DeleteGroup,
     DeleteTopic,
+    DiskFault,
+    During,
     ProgressOp,
     PullThroughBroker,
     QueryLowestOffsets,
@@ -89,19 +92,22 @@ _OF_PROGRESS = frozenset(
         *(StartBegan, OffsetsLoaded),
     }
 )
+_MEETS_RESETS = frozenset({BrokerPullHeld, BrokerPullAnswered, PullReceived})
 _OF_PROGRESS_OR_CONSUMERS = _OF_PROGRESS | OF_CONSUMERS
 
 
 def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
-    """Lead what is known of progress through a step; stop at each moment.
+    """Update the known offsets by a step's events; yield a moment for each check.
 
-    Returns the starts that came up, of which no one has seen yet what they recovered
-    of the log: ``walk_recovered``.
+    Returns the starts that succeeded; ``walk_recovered`` yields their moments once it
+    is known what they recovered of the log.
     """
     step, progress = at.step, at.known.progress
     at.known.consumption.owed.step_begins(at.known.model)
+    if step.sets_back:
+        at.known.consumption.clock_was_set_back()
     recovered: list[Recovered] = []
-    before = dict(progress.now)
+    before, pending_before = dict(progress.now), dict(progress.pending)
     told: dict[int, int] = {}
     found: Mapping[str, bytes] = {}
     is_loaded = False
@@ -147,15 +153,19 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 at.known.consumption.broker_started()
                 progress.members = Members()
     yield from saw_work(at)
+    if step.sets_back:  # maybe behind what happened in the step, too
+        at.known.consumption.clock_was_set_back()
     if at.known.promises.reverts and not is_loaded:
         progress.is_doubtful = True
-    if not (step.is_alone or step.crash or step.starts or step.is_stopping):
+    if _fails_to_delete(step):
+        _deleted_nothing(at, before, pending_before)
+    elif not (step.is_alone or step.crash or step.starts or step.is_stopping):
         _settle_single_commits(at, before)
     return recovered
 
 
 def _told_of_progress(step: Step) -> list[tuple[int, Entry]]:
-    """The events of a step that the walk looks at; of most steps none."""
+    """The events of a step that matter here, each with its number."""
     if step.kinds.isdisjoint(_OF_PROGRESS_OR_CONSUMERS):
         return []
     numbered = enumerate(step.entries)
@@ -163,24 +173,21 @@ def _told_of_progress(step: Step) -> list[tuple[int, Entry]]:
 
 
 def _persisted(at: At, before: dict[OffsetKey, frozenset[int]]) -> Iterator[Moment]:
-    """A round of the persist has written what was committed ``before`` it, or later."""
+    """Record a persist; it wrote what was committed ``before`` it, or later."""
     at.known.progress.persisted(before)
     if at.step.is_alone and not at.step.fails_calls:
         yield OffsetsPersisted(*at, at.look.files())
 
 
 def _stopped(at: At, before: dict[OffsetKey, frozenset[int]]) -> None:
-    """A stop has written the offsets too, if no call failed and there was room."""
+    """Record that a stop has persisted, if no call failed and the disk had room."""
     if not at.step.fails_calls and _has_room(at):
         at.known.progress.persisted(before)
     at.known.progress.ended()
 
 
 def _settle_single_commits(at: At, before: Mapping[OffsetKey, frozenset[int]]) -> None:
-    """Record commits that nobody else's request for their queues came near.
-
-    What else was asked beside them cannot have changed what they left.
-    """
+    """Record commits of a step as certain if nothing else wrote the same offset."""
     entries, progress = at.step.entries, at.known.progress
     asked = [one.event.op for one in entries if isinstance(one.event, ProgressAsked)]
     others = (DeleteGroup, CloneOffset)
@@ -212,7 +219,7 @@ def _answers(at: At) -> dict[int, tuple[ProgressOp, Observation]]:
 
 
 def _written_by(at: At, event: Happening) -> OffsetKey | None:
-    """Of which group and queue an event may change the offset."""
+    """The group and queue whose offset an event may change; None: none."""
     match event:
         case ProgressAsked(CommitOffset() | ResetOffset() | TakeQueue() as op):
             return _key_of(op)
@@ -225,7 +232,7 @@ def _written_by(at: At, event: Happening) -> OffsetKey | None:
 
 
 def walk_recovered(at: At, recovered: Sequence[Recovered]) -> Iterator[Moment]:
-    """Stop at each start of a step that came up, once its log is known."""
+    """Yield a moment for each start of a step that succeeded."""
     for one in recovered:
         damaged = one.log_was_damaged or at.known.tampering.log_has_hidden_rot
         yield OffsetsRecovered(*at, one, _ends(at, log_was_damaged=damaged))
@@ -244,16 +251,17 @@ def _recovered(at: At, found: Mapping[str, bytes], rows: OffsetRows) -> Recovere
 
 
 def _has_room(at: At) -> bool:
-    """Whether a stop found room for its tables; it says nothing of one that failed."""
+    """Whether the disk had room for the tables; False may be wrong."""
     world, before = at.step.world, at.known.expiry.used
     return not world.total or world.total - max(world.used, before) >= TABLES_SIZE_MAX
 
 
 def bound_by_deletions(at: At) -> None:
-    """Record that no offset of what a step has deleted is past its new end.
+    """Record that no offset of a deleted queue is past the queue's new end.
 
-    Called once the puts of the step are known. Of commits that overlapped a deletion
-    only those after it are left, and these were bounded by the queue as it is then.
+    Called once the puts of the step are known. Of the commits that overlapped a
+    deletion only those after it count, and the broker checked these against the queue's
+    new end.
     """
     progress, model = at.known.progress, at.known.model
     for op, seen in at.step.deletions:
@@ -268,7 +276,7 @@ def bound_by_deletions(at: At) -> None:
 
 
 def _ends(at: At, *, log_was_damaged: bool) -> Ends:
-    """Where the queues of the log end that a start of this step has recovered."""
+    """The ends of the queues that a start of this step has recovered."""
     known, model = at.known, at.known.model
     if log_was_damaged or known.is_degraded or not at.step.is_alone:
         return Ends({}, is_known=False)
@@ -278,7 +286,7 @@ def _ends(at: At, *, log_was_damaged: bool) -> Ends:
 
 
 def _is_unanswered(step: Step) -> bool:
-    """Whether it is unknown what a consumer has sent to the broker."""
+    """Whether a request of a consumer got no answer in the step."""
     kinds = [type(entry.event) for entry in step.entries]
     return kinds.count(ProgressAsked) > kinds.count(ProgressAnswered)
 
@@ -288,7 +296,7 @@ def _key_of(op: QueueOp | PullThroughBroker) -> OffsetKey:
 
 
 def _saw_asked(at: At, number: int, op: ProgressOp) -> None:
-    """Record what a request may do from now on."""
+    """Record what a request may change from now on."""
     progress = at.known.progress
     if isinstance(op, DeleteGroup):
         progress.may_be_gone(progress.keys_of(group=op.group))
@@ -314,7 +322,7 @@ def _saw_asked(at: At, number: int, op: ProgressOp) -> None:
 
 
 def _spread(at: At) -> None:
-    """Let groups that are given others' offsets in this step have them, or not."""
+    """Record that offsets may have been cloned between groups in this step."""
     asked = [one.event for one in at.step.entries]
     clones = [
         event.op
@@ -337,6 +345,34 @@ def _deletion_ended(at: At, op: DeleteTopic, seen: Observation) -> None:
     progress, is_sure = at.known.progress, at.step.is_alone and not at.step.fails_calls
     if isinstance(seen, Deleted) and is_sure:
         progress.gone(progress.keys_of(topic=op.topic, queue_id=op.queue_id))
+
+
+def _fails_to_delete(step: Step) -> bool:
+    """Whether a step is a failed deletion of a topic with its disk fault alone."""
+    if not (step.deletions and step.raised) or step.crash is not None or step.starts:
+        return False
+    kinds = (During, DeleteTopic, DiskFault)
+    has_failed = all(seen is None for _, seen in step.deletions)
+    has_failed &= step.kinds.isdisjoint(_MEETS_RESETS)
+    return has_failed and all(isinstance(act, kinds) for act in step.acts)
+
+
+def _deleted_nothing(
+    at: At,
+    before: Mapping[OffsetKey, frozenset[int]],
+    pending: Mapping[OffsetKey, bool],
+) -> None:
+    """Restore the offsets and resets of a topic whose deletion failed.
+
+    It stays unknown what the file has of them.
+    """
+    progress = at.known.progress
+    for op, _ in at.step.deletions:
+        for key in progress.keys_of(topic=op.topic, queue_id=op.queue_id):
+            if key in before:
+                progress.now[key] = before[key]
+            if key in pending:
+                progress.pending[key] = pending[key]
 
 
 def _answered(at: At, op: ProgressOp, seen: object) -> Iterator[Moment]:
@@ -395,7 +431,7 @@ def _end(at: At, op: QueueOp) -> int:
 
 
 def _targets(at: At, op: ResetOffset) -> frozenset[int]:
-    """Where a reset may go; -1: it is to be refused, as of a queue below 0."""
+    """The offsets that a reset may set; -1: it must be refused."""
     if op.queue_id < 0:
         return frozenset({NO_OFFSET})
     queue = at.known.model.visible((op.topic, op.queue_id))
@@ -426,7 +462,7 @@ def _begins(at: At, op: TakeQueue) -> frozenset[int] | None:
 
 
 def _first_since(at: At, op: ResetOffset | TakeQueue, at_ms: int) -> int:
-    """The first message that can be read and was stored then or later; else the end."""
+    """The queue_offset of the first message stored since ``at_ms``; or the end."""
     key, timestamp = (op.topic, op.queue_id), max(0, at.look.epoch_ms + at_ms)
     queue = at.known.model.visible(key)
     records = at.look.image().commit_log.indexed_records.get(key, [])
@@ -436,7 +472,7 @@ def _first_since(at: At, op: ResetOffset | TakeQueue, at_ms: int) -> int:
 
 
 def _lowest(at: At, but_for: str, topic: str) -> dict[int, frozenset[int]]:
-    """What may be the lowest offset of groups on each queue; -1: none has any."""
+    """By queue, what may be the lowest offset of other groups; -1: none has any."""
     progress, found = at.known.progress, dict[int, frozenset[int]]()
     for key in progress.keys_of(topic=topic):
         if key[0] == but_for:
@@ -453,7 +489,7 @@ def _lowest(at: At, but_for: str, topic: str) -> dict[int, frozenset[int]]:
 
 
 def _saw_pull_asked(at: At, pull: PullThroughBroker, told: int) -> None:
-    """Record what a pull may do from now on."""
+    """Record what a pull may change from now on."""
     progress, key = at.known.progress, _key_of(pull)
     if at.step.is_alone:
         return
@@ -466,9 +502,10 @@ def _saw_pull_asked(at: At, pull: PullThroughBroker, told: int) -> None:
 def _saw_pull(
     at: At, seen: BrokerPullAnswered | BrokerPullHeld, told: int | None
 ) -> Iterator[Moment]:
-    """A pull has come to its hold or answer; ``told`` None: not for the first time.
+    """Walk a pull that was answered or is held now.
 
-    Then it is read again, and so may meet a reset, but commits nothing.
+    ``told`` is None if it was held before: it is read again then, and may get a reset,
+    but commits nothing.
     """
     progress, key, is_alone = at.known.progress, _key_of(seen.op), at.step.is_alone
     is_read = True

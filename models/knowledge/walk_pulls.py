@@ -1,6 +1,6 @@
-"""The walk through pulls that a broker answers, or holds and answers later.
+"""The walk through pulls that a broker answers at once, or holds and answers later.
 
-It goes by the events of a step, in their order, once all that the step wrote is known.
+It follows the events of a step in order, once all writes of the step are known.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from crashmq.models.history import (
     BrokerPullAsked,
     BrokerPullHeld,
     LifeEnded,
-    ReplicasTold,
+    ReplicasConfirmed,
     RoundsEnded,
     StartEnded,
     StopEnded,
@@ -36,7 +36,7 @@ from crashmq.models.ops import PullThroughBroker, RunService
 
 _OF_PULLS = frozenset(
     {
-        *(BrokerPullAsked, BrokerPullHeld, BrokerPullAnswered, ReplicasTold),
+        *(BrokerPullAsked, BrokerPullHeld, BrokerPullAnswered, ReplicasConfirmed),
         *(StartEnded, LifeEnded, StopEnded, RoundsEnded),
     }
 )
@@ -44,7 +44,7 @@ _OF_PULLS_OR_TOPICS = _OF_PULLS | Topics.SEES
 
 
 def walk_pulls(at: At) -> Iterator[Moment]:
-    """Lead what is known of held pulls through a step; stop at each moment."""
+    """Update the known held pulls by a step's events; yield the moments."""
     step, pulls = at.step, at.known.progress.pulls
     begun: set[int] = set()
     topics = at.known.progress.topics
@@ -78,7 +78,7 @@ def walk_pulls(at: At) -> Iterator[Moment]:
                     entry.at_ms,
                     pulls.resets.get(number),
                 )
-            case ReplicasTold(phy_offset):
+            case ReplicasConfirmed(phy_offset):
                 pulls.replicated = max(pulls.replicated, phy_offset)
             case StartEnded(seen=Started()) if at.known.setup.duplicates:
                 pulls.replicated = max(at.now.reput_from_offset, _listed_until(at))
@@ -113,7 +113,7 @@ def _left(at: At, pulls: Pulls) -> Iterator[Moment]:
 
 
 def _listed_until(at: At) -> int:
-    """Where the newest record ends that a queue lists: what was listed was told."""
+    """Where the newest record with a consume queue unit ends: a confirmed bound."""
     queues = at.look.image().consume_queues
     last = [queue.units[-1] for queue in queues if queue.units]
     return max([unit.phy_offset + unit.size for unit in last], default=0)

@@ -1,4 +1,4 @@
-"""The walk through what a step read: pulls, queries, looks and searches."""
+"""The walk through the reads of a step: pulls, queries, lookups and searches."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def walk_reads_of(
 
 
 def walk_reads(at: At) -> Iterator[Moment]:
-    """Walk the reads of a step; of what is known only what was seen grows."""
+    """Walk the reads of a step; they change only the bounds shown to readers."""
     step, known = at.step, at.known
     forget_seen(step, known)
     if known.is_degraded:
@@ -103,10 +103,10 @@ def _search_over(at: At, search: SearchOffset, searched: Searched) -> SearchOver
 
 
 def behind_gaps(queue: list[Appended]) -> list[Appended]:
-    """What follows on each other up to the last message.
+    """The last messages of a queue, without a gap between their queue_offsets.
 
-    Where damage took expired messages and a queue's last file is all that says how far
-    it has counted, numbers are left that no message has.
+    There is a gap where damage took expired messages, and the queue's next offset
+    followed from the size of its last file.
     """
     if not queue or queue[-1].queue_offset - queue[0].queue_offset == len(queue) - 1:
         return queue
@@ -119,7 +119,7 @@ def _follows(before: Appended, after: Appended) -> bool:
 
 
 def _around(at: At) -> Iterator[Moment]:
-    """What was read of, and put to, a store with on_damage=serve."""
+    """Walk the reads and puts of a store with on_damage=serve."""
     step, known, look, _ = at
     model = known.model
     for read, answer in step.reads:

@@ -1,4 +1,4 @@
-"""The walk through single rounds of services, and through waits that they end."""
+"""The walk through single rounds of services, removals of files, and waits of puts."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def walk_turned(at: At) -> Iterator[Moment]:
 
 
 def walk_removals(at: At) -> Iterator[Moment]:
-    """Walk the files that a store takes away in a step, in that order."""
+    """Walk the files that a store removes or renames in a step, in that order."""
     amid_start = bool(at.step.starts)
     for entry in at.step.entries:
         if isinstance(entry.event, TakenAway):
@@ -78,7 +78,7 @@ def _end_of_files(at: At) -> int:
 
 
 def _end_below(at: At, offset: int) -> int:
-    """The end of the newest message that ends there or before."""
+    """The end of the newest message that ends at or before ``offset``."""
     for message in reversed(at.known.model.messages):
         if message.end <= offset:
             return message.end
@@ -86,7 +86,7 @@ def _end_below(at: At, offset: int) -> int:
 
 
 def _puts_waited(at: At) -> PutsWaited:
-    """How long puts have waited for their sync, and which round passed them over."""
+    """How long puts waited for their sync, and which rounds left them waiting."""
     step = at.step
     waits: list[tuple[int, int]] = []
     gave_up: list[int] = []
@@ -116,7 +116,7 @@ def _puts_waited(at: At) -> PutsWaited:
 
 
 def _rounds_of_host(step: Step) -> list[tuple[int, RoundDone]]:
-    """The rounds of group commit that began as every activity waited."""
+    """The group commit rounds that began because every activity waited."""
     return [
         (number, done)
         for number, done in step.turned
@@ -125,10 +125,10 @@ def _rounds_of_host(step: Step) -> list[tuple[int, RoundDone]]:
 
 
 def _stood_still(step: Step, asked: int, answered: int) -> int:
-    """How long a put may have stood still itself; in ms.
+    """For how long a put itself was suspended, in ms.
 
-    Nobody else does where a round of the host stands still, unless the clock itself was
-    moved amid ops that ran together.
+    Time that passes within a round of the host suspends no put, unless ops ran together
+    and one of them moved the clock.
     """
     return sum(
         one.event.ms

@@ -1,7 +1,7 @@
 """The walk through a start: what it found, how it answered, what it recovered.
 
-A start that succeeds tells what of the past is left. Once that was judged, the model
-adopts it, and what was known of damage and of a failing disk is forgotten.
+A start that succeeds decides what is left of the history before. Once it was judged,
+the model adopts the recovered state, and known damage and disk failures are forgotten.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ _WHOLE_WINDOW = Setup().start_window
 
 
 def reads_in_a_window(setup: Setup) -> bool:
-    """Whether a start may leave old files unread, and what is wrong with them."""
+    """Whether a start may leave old files unread, and so their damage unseen."""
     return setup.start_window < _WHOLE_WINDOW
 
 
 def walk_start(at: At, start: Start, found: StoreImage) -> Iterator[Moment]:
-    """Lead what is known through one start of a step."""
+    """Update what is known by one start of a step; yields the moments."""
     known = at.known
     seen, tampering = start.seen, known.tampering
     ended = known.end is End.ORDERLY and not (tampering.damaged or known.disk_failed)
@@ -85,7 +85,17 @@ def walk_start(at: At, start: Start, found: StoreImage) -> Iterator[Moment]:
 def start_over(
     at: At, start: Start, seen: Started | Refused, found: StoreImage
 ) -> StartOver:
-    """What a start had to notice in the files it found."""
+    """The moment of a start that has ended, with what its files called for.
+
+    That is whether the directory counts as another program's, whether anything in it
+    gives a reason to refuse, and what the start must therefore have kept.
+
+    Args:
+        at: where the walk is.
+        start: its events.
+        seen: whether it came up or refused.
+        found: the files before it, decoded.
+    """
     known = at.known
     setup, damaged = known.setup, known.tampering.damaged
     log_is_damaged = known.is_degraded or known.tampering.log_is_damaged
@@ -129,10 +139,10 @@ def start_over(
 def _is_as_an_orderly_end_leaves(
     found: StoreImage, setup: Setup, damages: Sequence[Damaged]
 ) -> bool:
-    """Whether RocketMQ could have left it so: an orderly start of it loses nothing.
+    """Whether the files look like an orderly end of RocketMQ, which loses nothing.
 
-    But for the mark only log files are changed that such a start does not read, and
-    none is of another length.
+    Apart from the mark, only log files may be changed that RocketMQ does not read at an
+    orderly start, and none may have another length.
     """
     if found.abort or found.checkpoint.mark is not None:
         return False
@@ -153,10 +163,10 @@ def _is_as_an_orderly_end_leaves(
 
 
 def _cuts_whole_records(found: StoreImage) -> bool:
-    """Whether a start without a mark would cut records behind what it does not take.
+    """Whether a start without a mark would cut off whole records of the log.
 
-    As an orderly start of RocketMQ does, it leaves alone what lies before the last
-    three log files, if it has all of them.
+    As RocketMQ after an orderly end, it does not read the log before its last three
+    files, if all files are there.
     """
     log = found.commit_log
     bases = [file.base for file in log.files]
@@ -168,9 +178,9 @@ def _cuts_whole_records(found: StoreImage) -> bool:
 
 
 def _is_of_others(found: StoreImage) -> bool:
-    """Whether the files do not say that this store wrote all of the log.
+    """Whether the files do not show that this store wrote all of the log.
 
-    An orderly end of it leaves a mark that covers all.
+    Its orderly end leaves a mark that covers the whole log.
     """
     mark = found.checkpoint.mark
     if mark is None:
@@ -195,7 +205,7 @@ def _lost_delays(found: StoreImage, unreadable: Sequence[Damaged]) -> str:
 
 
 def extended(found: StoreImage, log_file_size: int) -> StoreImage:
-    """The image with what short log files lack as zeros, as a start may read them."""
+    """The image with short log files filled with zeros, as a start may read them."""
     short = [f for f in found.commit_log.files if len(f.data) < log_file_size]
     if not short:
         return found
@@ -206,7 +216,7 @@ def extended(found: StoreImage, log_file_size: int) -> StoreImage:
 
 
 def _has_lost_its_mark(found: StoreImage, damages: Sequence[Damaged]) -> bool:
-    """Whether an older mark is left, by which files are gone that had expired."""
+    """Whether an older mark is left, which names files that have expired since."""
     mark, log = found.checkpoint.mark, found.commit_log
     if mark is None or not any(damage.path == "checkpoint" for damage in damages):
         return False
@@ -214,14 +224,14 @@ def _has_lost_its_mark(found: StoreImage, damages: Sequence[Damaged]) -> bool:
 
 
 def _has_short_file(found: StoreImage, setup: Setup) -> bool:
-    """Whether a log file is cut, even within its BLANK."""
+    """Whether a log file is shorter than its full size."""
     return any(len(file.data) < setup.log_file_size for file in found.commit_log.files)
 
 
 def _lost(image: StoreImage, places: Sequence[Damaged], *, is_around: bool) -> str:
-    """What a start needs and cannot be read; "" if nothing.
+    """Which unreadable place a start needs to read; "" if none.
 
-    Of the log that is all up to its end, and there what says that it ends.
+    It needs the log up to its end, and there the bytes that show that it ends.
     """
     if not places:
         return ""
@@ -242,7 +252,7 @@ def _lost(image: StoreImage, places: Sequence[Damaged], *, is_around: bool) -> s
 
 
 def _claimed(image: StoreImage, offset: int) -> int:
-    """How long a record says it is that may begin where the log ends."""
+    """The length that a record head at the log's end claims; 0 if there is none."""
     for file in image.commit_log.files:
         at = offset - file.base
         if 0 <= at <= len(file.data) - HEAD_SIZE:
@@ -254,9 +264,9 @@ def _claimed(image: StoreImage, offset: int) -> int:
 
 
 def _misfit(found: StoreImage, setup: Setup, damaged: set[str]) -> str:
-    """Which file of those changed from outside is none of such a store; "" if none.
+    """Which damaged file cannot belong to a store of this setup; "" if none.
 
-    It is longer than the store's files, or begins where none of them would.
+    It is longer than the setup's files, or begins at an offset where none of them does.
     """
     if not damaged:
         return ""
@@ -292,7 +302,7 @@ def _misfit(found: StoreImage, setup: Setup, damaged: set[str]) -> str:
 
 
 def _adopt(at: At) -> Iterator[Moment]:
-    """Adopt what a start recovered; past its end is what was put since."""
+    """Adopt what a start recovered; records past its end were put since."""
     step, known, look, now = at
     model, image, end = known.model, look.image(), step.log_end
     log = image.commit_log
@@ -350,9 +360,9 @@ def _deletions_at_start(
     later: Sequence[Deletion],
     log_end: int,
 ) -> dict[QueueKey, int]:
-    """The places of deletions that a start goes by.
+    """The phy_offsets of deletions as the start found them.
 
-    ``found`` is what the files say now, when those ``later`` in the step count too.
+    ``found`` is what the files say now, after the deletions ``later`` in the step.
     """
     places = dict(found.places)
     for op, _ in later:
@@ -373,8 +383,8 @@ def deletions_known(
 ) -> DeletedImage:
     """The deletions that the model is to adopt.
 
-    ``built`` has the queues that have files. Where all that is dead has expired, the
-    store may forget it, and the model does not.
+    ``built`` has the queues that have files. A store may forget a deletion once all
+    records it killed have expired; the model does not.
     """
     forgotten = {
         key: min(at, log_end)
@@ -390,10 +400,10 @@ def deletions_known(
 
 
 def _rotten(known: Knowledge, log: LogImage) -> frozenset[Record]:
-    """Records that a start took over and that have rotted, which it could not know.
+    """Damaged records that a start took over and could not detect.
 
-    No mark vouched for them, and no CRC covers what has changed of them. If the disk
-    tears sectors, nobody says either which bytes it spoilt.
+    No mark covered them, and no CRC covers the changed bytes. On a disk that tears
+    sectors it is also unknown which bytes are damaged.
     """
     damages = known.tampering.damaged
     if not damages:
@@ -405,10 +415,10 @@ def _rotten(known: Knowledge, log: LogImage) -> frozenset[Record]:
 
 
 def _torn_records(log: LogImage, model: ReferenceModel) -> frozenset[Record]:
-    """Records of a known body, for whose header and names no CRC speaks.
+    """Records with an intact body whose header and names no CRC covers.
 
-    That may be the CRC itself that was torn: what is left of it is not a property, so
-    the others can be right and the record odd all the same.
+    The CRC property itself may be torn: if what is left of it is no property, the other
+    properties can be intact and the record still be malformed.
     """
     messages = model.live_messages(log.min_phy_offset)
     known = {appended.phy_offset: appended for appended in messages}
@@ -437,8 +447,8 @@ def _is_odd(record: Record) -> bool:
 def _adopt_around(at: At, start: Started, found: StoreImage) -> Iterator[Moment]:
     """Adopt what a start with on_damage=serve has kept.
 
-    It cannot be told where a record rotted that still proves itself whole, nor where
-    one could not be read while the start looked for it.
+    Nothing can be judged from here on if a record was damaged in bytes that no checksum
+    covers, or could not be read while the start looked for it.
     """
     step, known, look, _ = at
     tampering, model = known.tampering, known.model
@@ -473,7 +483,11 @@ def _adopt_around(at: At, start: Started, found: StoreImage) -> Iterator[Moment]
 
 
 def _served_until(found: StoreImage, mark: Mark | None) -> int:
-    """Up to where damage is served around: to the mark, or as RocketMQ finds it."""
+    """Up to which phy_offset a start serves records around damage.
+
+    That is the mark's durable_offset; without a mark, where RocketMQ's orderly start
+    would begin to read.
+    """
     if mark is not None:
         return mark.durable_offset
     bases = [file.base for file in found.commit_log.files]

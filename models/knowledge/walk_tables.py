@@ -1,4 +1,4 @@
-"""The walk through what a broker's config files say of how often they have changed."""
+"""The walk through the data versions of the tables in a broker's config files."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _turn(at: At, path: str, before: TableSeen, now: TableSeen) -> TableTurn:
     step, known = at.step, at.known
     began = step.entries[0].event
     began_ms = began.world.now_ms if isinstance(began, OpBegan) else 0
-    told, may_tell = _told(at, path)
+    certain_rises, possible_rises = _rises(at, path)
     levels = DELAY_LEVEL_MAX if path == DELAYS_PATH else 1
     first = at.look.epoch_ms
     if path in (TOPICS_PATH, GROUPS_PATH) and before.is_there:
@@ -55,16 +55,16 @@ def _turn(at: At, path: str, before: TableSeen, now: TableSeen) -> TableTurn:
         path,
         before,
         now,
-        told,
-        may_tell,
+        certain_rises,
+        possible_rises,
         known.progress.tables.changes_most * levels,
         None if known.progress.tables.was_set_back else first,
         step.world.now_ms,
     )
 
 
-def _told(at: At, path: str) -> tuple[int, int]:
-    """How many requests of a step make a version for certain, and how many may."""
+def _rises(at: At, path: str) -> tuple[int, int]:
+    """How often a step certainly, and how often it possibly, raised a version."""
     events = [one.event for one in at.step.entries]
     if path == TOPICS_PATH:
         deletions = [one for one in events if isinstance(one, DeletionAsked)]

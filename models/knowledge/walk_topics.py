@@ -1,4 +1,4 @@
-"""The walk through what a broker has written of its topics and groups."""
+"""The walk through the files of topics and groups that a broker has written."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from crashmq.models.ops import ConfigureGroup, DeleteGroup
 
 
 def saw_topics_needed(at: At, group: str) -> Iterator[TopicsNeeded]:
-    """Stop where a message was given back, for which its group needed a topic."""
+    """Yield a moment for a message sent back, since its group needs a topic for it."""
     progress = at.known.progress
     if not at.step.is_alone or at.step.fails_calls:
         return
@@ -47,13 +47,13 @@ _OF_GROUPS = GroupConfigs.SEES | {StartBegan}
 
 
 def walk_config_files(at: At) -> Iterator[GroupConfigsSeen | TableTurned]:
-    """Lead what is known of tables through a step; stop where it can be compared."""
+    """Update what is known of the config files; yield a moment for each check."""
     yield from walk_groups(at)
     yield from walk_tables(at)
 
 
 def walk_groups(at: At) -> Iterator[GroupConfigsSeen]:
-    """Lead what is known of groups through a step; stop where it can be compared."""
+    """Update the known group configurations; yield a moment for each check."""
     step, groups = at.step, at.known.progress.groups
     if not step.kinds.isdisjoint(_OF_GROUPS):
         for _, _, event in step.entries:

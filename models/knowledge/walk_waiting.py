@@ -1,4 +1,4 @@
-"""The walk through consumers that are asked to work, and what waits at them then."""
+"""The walk through consumers that are asked to consume, and their waiting messages."""
 
 from __future__ import annotations
 
@@ -6,16 +6,25 @@ from collections.abc import Iterator
 
 from crashmq.models.history import Consumed, OneQueue
 from crashmq.models.knowledge.consumption import Share
-from crashmq.models.knowledge.moments import At
+from crashmq.models.knowledge.moments import At, Moment
 from crashmq.models.knowledge.moments_of_consumers import NothingToDo
+from crashmq.models.knowledge.walk_due_pulls import walk_due_pulls
+from crashmq.models.knowledge.walk_tasks import walk_tasks
 from crashmq.models.observations import Ran
 from crashmq.models.ops import Consume
 
 
-def saw_work(at: At) -> Iterator[NothingToDo]:
+def saw_work(at: At) -> Iterator[Moment]:
+    """Record what consumers were asked to do; yield what they had to do."""
+    yield from walk_due_pulls(at)
+    yield from walk_tasks(at)
+    yield from _saw_consumption(at)
+
+
+def _saw_consumption(at: At) -> Iterator[NothingToDo]:
     """Record which consumers were asked to consume; yield those that found nothing."""
     step, known = at.step, at.known.consumption
-    asked_ms = at.known.progress.asked_ms
+    asked_ms = at.known.progress.due.asked_ms
     asked = [one for one in step.acts if isinstance(one, Consume)]
     if not asked:
         return
@@ -35,7 +44,7 @@ def saw_work(at: At) -> Iterator[NothingToDo]:
 
 
 def _can_work_on(at: At, queue: OneQueue, share: Share, now_ms: int) -> bool:
-    """Whether a consumer surely may work on a queue, and did not fail just now."""
+    """Whether a consumer certainly may consume a queue, and has not just failed."""
     known = at.known.consumption
     is_held = (queue.topic, queue.queue_id) in known.held.get(queue.client, ())
     if not is_held or share.was_moved:

@@ -173,10 +173,10 @@ def pull_goes_around(
 ) -> Iterator[Violation]:
     """Compares the returned messages with ``queue``, the queue's intact messages.
 
-    A message that ends at or below ``reput_from_offset`` must be returned; -1 means
-    that the dispatch progress is unknown, so none must. Messages below ``gone_below``
-    may have expired. A pull that skips intact messages, or does not advance, breaks the
-    law too.
+    A message must be returned if its record ends at or below ``reput_from_offset``; -1
+    means that it is unknown how far dispatch is, so that none must. Messages whose
+    phy_offset is below ``gone_below`` may have expired. A pull that skips intact
+    messages, or whose next_begin_offset does not advance, breaks the law too.
     """
     listed = {appended.phy_offset: appended for appended in queue}
     first, end = pull.queue_offset, pulled.next_begin_offset
@@ -245,8 +245,8 @@ def put_spares_what_is_damaged(answer: Put, spoilt: Spoilt) -> Iterator[Violatio
 
 @law(
     "RD-10",
-    "with on_damage=serve, a search by time finds the boundary between the intact "
-    "messages stored before that time and the later ones",
+    "with on_damage=serve, a search by time returns the same as if the queue held its "
+    "intact messages alone",
     catalogue="I15 I17",
 )
 def search_goes_around(

@@ -343,8 +343,9 @@ class _Page:
 
 @law(
     "RD-11",
-    "a lookup that overlaps other ops returns the record that begins there, unless "
-    "the log may have lacked it at some moment while it ran",
+    "a lookup that overlaps other ops returns the record that begins at its "
+    "phy_offset, unless the log may have lacked that record at some moment while it "
+    "ran",
     catalogue="I15",
 )
 def lookup_sees_a_moment(
@@ -387,8 +388,9 @@ def lookup_sees_a_moment(
 
 @law(
     "RD-12",
-    "a search by time that overlaps other ops returns an offset and times that a scan "
-    "of the queue could have found at some moment while it ran",
+    "a search by time that overlaps other ops returns an offset, the time of its "
+    "message and the log's earliest time as a scan could have found them at some "
+    "moment while it ran",
     catalogue="I17",
 )
 def search_sees_a_moment(

@@ -170,9 +170,9 @@ def marked_bytes_are_unchanged(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CP-9",
-    "after a checkpoint round, durable_offset equals flushed_where, the file it ends "
-    "in has a CRC-32, and physic_msg_timestamp is not past the last flushed record's "
-    "time",
+    "after a checkpoint round, durable_offset equals flushed_where, the mark keeps a "
+    "CRC-32 of the log file in which that offset lies, and physic_msg_timestamp is "
+    "not later than the last flushed record",
     catalogue="I7 I8",
 )
 def round_marks_what_is_flushed(
@@ -223,9 +223,10 @@ def checkpoint_is_on_the_medium(unsynced: Mapping[str, int]) -> Iterator[Violati
 
 @law(
     "CP-13",
-    "after a checkpoint round, the checkpoint's times reach the last flushed record, "
-    "the last record whose unit a thorough ConsumeQueue flush made durable, and the "
-    "end of the newest full index file that was synced",
+    "after a checkpoint round, physic_msg_timestamp reaches the last flushed record, "
+    "logics_msg_timestamp the last record whose unit a thorough ConsumeQueue flush "
+    "made durable, and index_msg_timestamp the end of the newest full index file that "
+    "was synced",
     catalogue="I4 I8 I11",
 )
 def times_reach_what_is_durable(
@@ -301,8 +302,8 @@ def marks_never_move_backwards(
 
 @law(
     "CP-5",
-    "the checkpoint has its fixed size, its fields are in range, and at most one of "
-    "its two mark slots is invalid",
+    "the checkpoint has its fixed size, its fields are in range, and of its two "
+    "checksummed copies of the durable mark at most one is invalid",
     catalogue="I7 I8",
 )
 def checkpoint_is_in_range(judged: Judged) -> Iterator[Violation]:

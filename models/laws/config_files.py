@@ -53,8 +53,8 @@ def config_files_are_whole(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CFG-2",
-    "in a store at rest, no consumer offset in the broker's config is past the end of "
-    "its queue",
+    "when a broker is idle or was stopped, no consumer offset in its config is past "
+    "the end of its queue",
     catalogue="I12 I16",
 )
 def no_offset_is_past_its_queue(judged: Judged) -> Iterator[Violation]:
@@ -95,8 +95,9 @@ def filters_are_in_their_place(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CFG-4",
-    "the Bloom filter bits of each consumer filter are those of its group and topic, "
-    "and all filters of a table have the same number of bits and the same length",
+    "a consumer filter sets the Bloom filter bits that are computed from its group "
+    "and topic, and all filters of a table set equally many bits of equally long bit "
+    "maps",
     catalogue="I12 I15",
 )
 def bits_are_those_of_their_group(judged: Judged) -> Iterator[Violation]:

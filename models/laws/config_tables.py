@@ -117,8 +117,8 @@ def versions_count_changes(turn: TableTurn) -> Iterator[Violation]:
         changed -= {*_ALWAYS_THERE}
     step = _CHANGES_OF_A_VERSION.get(turn.path, 0)
     rises = now.counter - before.counter
-    least = 0 if step else max(len(changed), turn.told)
-    most = len(changed) + turn.may_tell
+    least = 0 if step else max(len(changed), turn.certain_rises)
+    most = len(changed) + turn.possible_rises
     if step:
         most = turn.events // step
     if not least <= rises <= most:

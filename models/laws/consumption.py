@@ -59,7 +59,8 @@ def no_offset_passes_a_message(
 @law(
     "CON-2",
     "once the consumers of a group have nothing left to do, the group has consumed "
-    "every message that it had to get",
+    "every message from its begin on that matches its subscription and has not "
+    "expired",
     catalogue="I12",
 )
 def every_message_is_consumed(
@@ -345,8 +346,8 @@ def an_orderly_consumer_begins_locked(
 
 @law(
     "CON-15",
-    "a consumer that gives up a queue in an orderly way has committed all that it has "
-    "consumed there without a gap",
+    "a consumer that gives up a queue by a rebalance or its own stop has committed "
+    "all that it has consumed there without a gap",
     catalogue="I12",
 )
 def a_queue_is_given_back_with_its_offset(
@@ -425,24 +426,57 @@ def what_a_consumer_tells_is_kept(
 
 @law(
     "CON-19",
-    "a PULL_OFFSET_MOVED answer never sends a consumer past the end of the queue",
+    "a PULL_OFFSET_MOVED answer sends a consumer where its group was reset to, else to "
+    "the queue's first message or its end, whichever is nearer, and never past the end",
     catalogue="I12 I16",
 )
 def nobody_is_sent_past_the_end(
-    queue: OneQueue, to: int, end: int
+    queue: OneQueue, to: int, end: int, possible: frozenset[int] | None = None
 ) -> Iterator[Violation]:
-    """Otherwise the consumer skips the messages that are put there next.
+    """Otherwise it skips messages that are put there next, or gets others again.
+
+    Args:
+        queue: the queue, with its group and client.
+        to: where the consumer is sent.
+        end: the queue_offset that the queue's next message gets.
+        possible: where it may be sent; empty: its offset is in the queue; None:
+            unknown, as of a consumer of an earlier life of the broker.
 
     Source: PullMessageProcessor, PULL_OFFSET_MOVED.
     """
     if to > end:
         yield Violation(_of(queue), f"it is sent to {to}", f"at most to {end}")
+    elif possible is not None and to not in possible:
+        places = " or ".join([f"to {one}" for one in sorted(possible)])
+        yield Violation(_of(queue), f"it is sent to {to}", places or "its messages")
+
+
+@law(
+    "CON-26",
+    "after a PULL_OFFSET_MOVED answer a consumer continues at the offset of the "
+    "answer or, if its group has committed a lower one, at that",
+    catalogue="I12 I16",
+)
+def a_consumer_goes_where_it_is_sent(
+    queue: OneQueue, told: int, to: int
+) -> Iterator[Violation]:
+    """Otherwise it skips messages, or falls behind and gets them a second time.
+
+    Args:
+        queue: the queue, with its group and client.
+        told: the offset that it commits before it gives the queue up.
+        to: where it was sent or, if it asked then where its group is, that if lower.
+
+    Source: DefaultMQPushConsumerImpl, its case OFFSET_ILLEGAL.
+    """
+    if told != to:
+        yield Violation(_of(queue), f"it begins again at {told}", f"at {to}")
 
 
 @law(
     "CON-20",
-    "a consumer that reports nothing to do has no message that it could consume now; "
-    "a message put off after a failure is due again within 5 s",
+    "when a consumer's round finds no message to consume, none is ready, and each "
+    "message that was put off after a failure is due again within 5 s",
     catalogue="I12",
 )
 def nothing_that_waits_is_forgotten(

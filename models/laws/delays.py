@@ -70,7 +70,7 @@ def delivered_as_it_was_put(
 @law(
     "DLY-3",
     "no delayed message is delivered before it is due, unless the clock was set back "
-    "by more than the rest of its delay",
+    "so far that its due time is more than its whole delay ahead",
     catalogue="I13",
 )
 def not_delivered_before_it_is_due(

@@ -224,9 +224,10 @@ def expired_side_files_go(image: StoreImage, index_slots: int) -> Iterator[Viola
     catalogue="I19",
 )
 def a_full_disk_takes_no_put(answer: Put) -> Iterator[Violation]:
-    """Asked of puts between those two rounds: none may be appended.
+    """Asked of each put from a round that finds the disk too full to one with room.
 
-    The remaining room is for the queues, so that all of the log can be dispatched.
+    A put that was appended breaks the law. The remaining room is for the queues, so
+    that all of the log can be dispatched.
 
     Source: DefaultMessageStore.CleanCommitLogService#isSpaceToDelete.
     """

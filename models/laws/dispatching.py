@@ -48,8 +48,8 @@ def queues_come_before_the_index(
 
 @law(
     "DSP-2",
-    "with duplicationEnable, only records that the replicas have completely are "
-    "dispatched",
+    "with duplicationEnable, a record is dispatched only once the replicas have "
+    "confirmed all of its bytes",
     catalogue="I4 I13",
 )
 def dispatched_is_replicated(

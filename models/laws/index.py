@@ -310,10 +310,10 @@ def _says_nothing(judged: Judged) -> Iterator[Violation]:
     """Index files without a readable entry: a file is created only for a key."""
     files = index_of(judged).files
     for path, file in files:
-        if file.is_untold:
+        if file.has_unknown_slots:
             seen = "slots and entries that no number of slots fits"
             yield Violation(f"{path} byte 0", seen, "those of an index file")
-    is_empty = not any(file.entries or file.is_untold for _, file in files)
+    is_empty = not any(file.entries or file.has_unknown_slots for _, file in files)
     if files and is_empty and judged.image.log_keys:
         path, file = files[0]
         seen = f"index_count {file.header.index_count}, no entry"

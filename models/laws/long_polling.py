@@ -162,8 +162,9 @@ def a_pull_commits_once(
 
 @law(
     "LP-7",
-    "a pull that runs alone gets the code that fits its offset in its queue; if no "
-    "message is there yet, it is held if it allows that",
+    "a pull that overlaps no other op gets the response code for where its offset "
+    "lies in its queue, before its first message, in it, at its end or past it; at "
+    "the end it is held if it allows that",
     catalogue="I12 I16",
 )
 def answered_by_its_code(

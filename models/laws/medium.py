@@ -71,9 +71,10 @@ def start_leaves_nothing_to_lose(
 def what_the_checkpoint_tells_of_is_on_the_medium(
     unsynced: Mapping[str, int], image: StoreImage
 ) -> Iterator[Violation]:
-    """Compares ``unsynced`` with what the checkpoint says after its round.
+    """Compares ``unsynced`` with the checkpoint after a round of its service.
 
-    consumequeue_ext entries that such units point to are checked as well.
+    ``unsynced`` has the first byte of each file that a power loss could take. The
+    consumequeue_ext entries of units below dispatched_offset are checked as well.
 
     Source: StoreCheckpoint#setIndexMsgTimestamp, IndexService#flush.
     """

@@ -261,8 +261,9 @@ def _begin_of(appended: Appended) -> int:
 
 @law(
     "RD-4",
-    "a search by store time returns the queue_offset that a linear scan of the queue "
-    "finds",
+    "a search by store time returns what a linear scan of the queue finds: LOWER the "
+    "first message stored at that time or later, UPPER the last one stored at that "
+    "time or earlier",
     catalogue="I17",
 )
 def searched_time_is_found(

@@ -260,8 +260,8 @@ def abort_tells_how_it_ended(found: StoreImage, *, ended: bool) -> Iterator[Viol
 
 @law(
     "REC-7",
-    "a start reads the CommitLog only above min(durable_offset, dispatched_offset, "
-    "its end - start_window), and at most two files' length below",
+    "a start reads the CommitLog from two file lengths below the lowest of "
+    "durable_offset, dispatched_offset and its end minus start_window at the earliest",
     catalogue="I8",
 )
 def start_reads_what_it_must(

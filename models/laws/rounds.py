@@ -22,7 +22,8 @@ from crashmq.models.verdict import Place, Violation
 def is_enough(start: int, end: int, least_pages: int, *, is_full: bool) -> bool:
     """Whether bytes [start, end) of one file are enough for a flush or commit.
 
-    In a full file any byte is enough, and with ``least_pages`` 0 in any file.
+    They must reach over the borders of ``least_pages`` pages of 4 KiB. In a full file
+    any byte is enough, and with ``least_pages`` 0 in any file.
 
     Source: DefaultMappedFile#isAbleToFlush, #isAbleToCommit.
     """
@@ -224,7 +225,7 @@ def full_index_files_are_synced(
 
 @law(
     "SVC-7",
-    "after an allocation round, the CommitLog file behind the newest one that holds a "
+    "after an allocation round, the CommitLog file that follows the newest one with a "
     "record exists",
     catalogue="I19",
 )
@@ -285,7 +286,7 @@ def round_deletes_a_batch_at_most(
 @law(
     "PUT-9",
     "a put that waits for its sync is answered after 5 s at the latest; unless a call "
-    "failed, FLUSH_DISK_TIMEOUT does not come earlier",
+    "to the disk failed, FLUSH_DISK_TIMEOUT does not come earlier",
     catalogue="I19",
 )
 def nobody_waits_for_longer(

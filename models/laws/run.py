@@ -145,8 +145,8 @@ def nobody_else_opens_it(seen: Observation) -> Iterator[Violation]:
 
 @law(
     "RUN-3",
-    "a service round reports its work: bytes dispatched, files deleted, or whether "
-    "its offset rose",
+    "a service round reports its work: dispatch the bytes, a cleaner the files it "
+    "deleted, a flush or commit whether flushed_where or committed_where rose",
     catalogue="I19",
 )
 def rounds_tell_what_they_did(

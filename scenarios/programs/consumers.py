@@ -61,7 +61,7 @@ DOINGS: tuple[Doing, ...] = often(
     ("together", 3),
     ("hold", 4),
     ("hand_over", 2),
-    ("reset", 1),
+    ("reset", 4),
     ("resubscribe", 2),
     ("try_again", 3),
 )
@@ -270,15 +270,35 @@ def _fall_silent(draft: Draft, stays: str, silent: str) -> None:
 
 
 def _reset(draft: Draft) -> None:
-    """A group is reset at the broker, which knows nothing of one that broadcasts."""
-    chance = draft.chance
-    who, address = (
-        chance.pick(draft.space.consumers),
-        chance.pick(draft.space.addresses),
-    )
+    """A group is reset at the broker, which knows nothing of one that broadcasts.
+
+    Mostly it is one with a living consumer, that pulls on and so hears of it.
+    """
+    chance, add = draft.chance, draft.add
+    living = [one for one in draft.joined.values() if not one.broadcasts]
+    addresses = draft.space.addresses
+    address = chance.pick(addresses)
     offset = chance.number(draft.space.progress_offsets)
-    if not who.broadcasts:
-        draft.add(ResetOffset(who.group, *address, offset))
+    if not living or chance.one_in(STRANGERS):
+        who = chance.pick(draft.space.consumers)
+        if not who.broadcasts:
+            add(ResetOffset(who.group, *address, offset))
+        return
+    who = chance.pick(living)
+    group, topics = who.group, who.topics.split(",")
+    address = chance.pick([one for one in addresses if one[0] in topics] or addresses)
+    its = [one.client for one in living if one.group == group]
+    add(draft.drawn.stock(address), REPUT)
+    add(SOON, *[TurnConsumer(client, "rebalance") for client in its], SOON)
+    for client in its:
+        add(TurnConsumer(client, "pull", chance.pick(TIMES)), _consumed(draft, client))
+    add(ResetOffset(group, *address, chance.integer(0, 2) if chance.coin() else offset))
+    if chance.coin():
+        add(TurnConsumer(its[0], "persist"))  # that changes nothing now
+    add(draft.drawn.stock(address), REPUT)
+    for client in its:
+        add(TurnConsumer(client, "pull", 2), TurnConsumer(client, "rebalance"))
+    add(SOON, *[TurnConsumer(client, "pull", 2) for client in its])
 
 
 def _join(draft: Draft) -> None:

@@ -1,4 +1,8 @@
-"""Consuming: phrases in which groups commit, ask, are reset, and offsets are kept."""
+"""Consuming: phrases about the offsets of groups, without living consumers.
+
+A phrase is a few ops that belong together. In these, groups commit, query, are reset,
+and the broker persists their offsets.
+"""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ class OpDrawer:
         )
 
     def stock(self, address: Address | None = None) -> Op:
-        """A batch that gives a queue as many small messages as groups may consume."""
+        """Put a batch of 6 to 24 small messages into a queue, for groups to read."""
         if address is None:
             address = self._chance.pick(self._space.addresses)
         count = self._chance.integer(*STOCK)

@@ -87,7 +87,14 @@ def first_ops(draft: Draft) -> tuple[Op, ...]:
 
 
 def phrase_for(space: Space, setup: Setup, kind: Kind, run: int) -> tuple[Op, ...]:
-    """Generate one phrase, a short run of ops of one kind, as it occurs in programs."""
+    """Generate one phrase, a short run of ops of one kind, as it occurs in programs.
+
+    Args:
+        space: which ops, topics and sizes a scenario draws from.
+        setup: of the store.
+        kind: of the phrase, as a crash or a burst of puts.
+        run: the seed.
+    """
     draft = Draft(space, setup, SeededChance(run, 0))
     draft.joined.update({one.client: one for one in space.consumers})
     PHRASES[kind](draft)

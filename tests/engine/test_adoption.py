@@ -23,7 +23,7 @@ from crashmq.engine.store.errors import StoreCorrupted, StoreForeign
 from crashmq.engine.store.message.message import Message
 from crashmq.engine.store.message.message_batch import InnerMessage, encode_batch
 from crashmq.engine.store.message.message_codec import PROP_CRC_NAME
-from crashmq.models.files.presumed import PresumedLog, presumed
+from crashmq.models.files.inferred_deletions import LogAfterDeletions, infer_deletions
 from crashmq.models.files.record import decode_record
 from crashmq.models.files.store_image import read_store
 
@@ -268,13 +268,13 @@ def test_a_folder_that_is_gone_is_a_deletion_if_no_broker_has_lost_its_list(
         if path.is_file()
     }
     folders = [path.name for path in (root / "consumequeue").iterdir()]
-    told = presumed(read_store(files), folders).image.commit_log
+    told = infer_deletions(read_store(files), folders).image.commit_log
 
     store = started(root, config_for(settings_of(root)))
 
     kept = [row for row in rows if not is_deleted or row["topic"] != "payments"]
     assert all_served(store, rows) == by_place(kept)
-    assert isinstance(told, PresumedLog) == is_deleted  # as fsck has it
+    assert isinstance(told, LogAfterDeletions) == is_deleted  # as fsck has it
     assert store.shutdown()
 
 

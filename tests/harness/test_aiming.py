@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from crashmq.harness.episodes.episode import run_program
 from crashmq.harness.searches.aiming import (
-    aimed_as_far_as_it_came,
+    aimed_until_lost,
     perhaps_aimed,
     with_aim,
 )
@@ -136,7 +136,7 @@ def drawn(number: int) -> Program:
 def test_an_episode_that_was_lost_is_aimed_as_it_was() -> None:
     for number in range(12):
         program = drawn(number)
-        found = aimed_as_far_as_it_came(program, 5, number, nullcontext, 60.0)
+        found = aimed_until_lost(program, 5, number, nullcontext, 60.0)
         assert found == perhaps_aimed(program, 5, number)
 
 
@@ -158,7 +158,7 @@ def test_a_program_that_hangs_while_it_is_aimed_keeps_the_aim_it_got() -> None:
         with patch.dict(with_aim.__globals__, aimed=hangs):
             yield
 
-    found = aimed_as_far_as_it_came(
+    found = aimed_until_lost(
         program, 5, AIMED_TWICE, hanging_at_the_second, timeout_s=0.5
     )
 

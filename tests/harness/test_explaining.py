@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from crashmq.harness.cli import main
 from crashmq.harness.episodes.episode import run_program
-from crashmq.harness.episodes.file_changes import changes, told_short, told_whole
+from crashmq.harness.episodes.file_changes import change_lines, change_summary, changes
 from crashmq.harness.episodes.watched import watch
 from crashmq.harness.failures.case_file import BadCaseFile, CaseFile
 from crashmq.harness.mutants.mutants import MUTANTS
@@ -69,16 +69,18 @@ def test_what_a_step_changed_is_told_as_records_and_units() -> None:
     kept = watch(Program(Setup(), KILLED), "process_kill", around=1)
 
     seen = changes(*kept.around[1])
-    assert "+ unit   T0/0 #0 -> @0 131 B" in list(told_whole(seen))
-    assert "built 1 unit of T0/0" in told_short(seen)
-    assert told_short(changes(*([kept.around[1][1]] * 2))) == "changed nothing"
+    assert "+ unit   T0/0 #0 -> @0 131 B" in list(change_lines(seen))
+    assert "built 1 unit of T0/0" in change_summary(seen)
+    assert change_summary(changes(*([kept.around[1][1]] * 2))) == "changed nothing"
 
 
 def test_a_record_that_is_gone_is_told_as_cut() -> None:
     one = watch(Program(Setup(), KILLED[:1]), "process_kill", until=1)
     none = watch(Program(Setup(), ()), "process_kill", until=0)
 
-    assert "- record @0 131 B T0/0 #0" in list(told_whole(changes(one.last, none.last)))
+    assert "- record @0 131 B T0/0 #0" in list(
+        change_lines(changes(one.last, none.last))
+    )
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from crashmq.engine.broker.broker_controller import BrokerController
 from crashmq.engine.store.config import StoreConfig
 from crashmq.engine.store.message.message import Message
 from crashmq.engine.store.message_store import MessageStore
-from crashmq.harness.commands.fsck import told
+from crashmq.harness.commands.fsck import report_lines
 from crashmq.harness.disk.sim_disk import SimDisk
 from crashmq.harness.fsck.fsck import FsckReport, fsck, report_on
 from crashmq.harness.scheduling.sim_runtime import SimRuntime
@@ -70,7 +70,7 @@ def test_a_healthy_broker_of_rocketmq_is_clean(name: str, tmp_path: Path) -> Non
 def test_text_and_json_tell_of_them(root: Path) -> None:
     report = fsck(root)
 
-    lines = [*told(report)]
+    lines = [*report_lines(report)]
     summary = report.to_json()["summary"]["config"]
 
     expected = "  config         consumerOffset.json whole, backup whole, 6 rows"

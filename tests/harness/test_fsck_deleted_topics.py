@@ -19,7 +19,7 @@ from crashmq.engine.store.message.message import Message
 from crashmq.engine.store.message_store import MessageStore
 from crashmq.harness.fsck.fsck import FsckReport, fsck
 from crashmq.models.files.deleted import DELETED_PATH
-from crashmq.models.files.presumed import topics_in
+from crashmq.models.files.inferred_deletions import topics_in
 
 TOPIC = "consumequeue/audit-log"
 

@@ -12,7 +12,7 @@ from toy_episode import PLANTED
 from crashmq.harness.failures.baseline import Known
 from crashmq.harness.failures.case_file import BadCaseFile, CaseFile
 from crashmq.harness.searches import gate, gate_parts
-from crashmq.harness.searches.gate import Far, GateOptions, GateRow, check
+from crashmq.harness.searches.gate import GateOptions, GateProgress, GateRow, check
 from crashmq.harness.searches.gate_parts import GateProfile
 from crashmq.harness.searches.soak import Tally
 from crashmq.models.ops import PutMessage, Restart
@@ -28,7 +28,7 @@ def _small_and_planted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(gate.PROFILES, "dev", SMALL)
 
 
-def told(far: Far) -> None:
+def told(far: GateProgress) -> None:
     assert 0 <= far.done <= far.scenarios
 
 
@@ -77,7 +77,7 @@ def test_a_gate_without_time_says_that_it_asked_nothing(tmp_path: Path) -> None:
     options = replace(kept_in(tmp_path, tmp_path), max_time_s=0.0)
     result = check(["clean_restart"], "dev", told, options=options)
 
-    assert result.asked_too_little == ["clean_restart"]
+    assert result.unfinished_scenarios == ["clean_restart"]
     assert (result.failures, result.interrupted) == ([], False)
 
 

@@ -23,7 +23,7 @@ from crashmq.harness.failures.shrink import ShrinkInterrupted, shrink
 from crashmq.harness.guards.interrupts import INTERRUPTS
 from crashmq.harness.mutants.mutation import applied
 from crashmq.harness.searches import gate
-from crashmq.harness.searches.gate import Far, GateOptions, check
+from crashmq.harness.searches.gate import GateOptions, GateProgress, check
 from crashmq.harness.searches.gate_parts import GateProfile
 from crashmq.harness.searches.machine_search import SearchInterrupted, find_failure
 from crashmq.harness.searches.supervised import supervised
@@ -152,7 +152,7 @@ def test_what_the_gate_had_found_is_kept_and_told(
 ) -> None:
     monkeypatch.setitem(gate.PROFILES, "dev", GateProfile(5, 2000, 300))
 
-    def tell(far: Far) -> None:
+    def tell(far: GateProgress) -> None:
         if far.failures:
             interrupt()
 

@@ -281,7 +281,7 @@ def test_what_changes_no_code_is_passed_over() -> None:
     assert all(made.place.module.endswith("abort_file") for made in found)
     passed = told.same_code + told.same_as_another + told.not_plantable
     assert len(found) + passed + told.unused_default == (
-        sum(made.is_meant_by("store.abort_file") for made in population())
+        sum(made.is_named_by("store.abort_file") for made in population())
     )
     assert all(plantable(found[:3]))
 
@@ -293,9 +293,9 @@ def test_a_name_means_an_id_an_operator_a_module_or_what_is_in_it() -> None:
         *(made.id, made.operator, "store", "store.flush", "engine.store.flush"),
         *("store.flush.CommitLogFlusher", "crashmq.engine.store.flush"),
     ):
-        assert made.is_meant_by(name), name
+        assert made.is_named_by(name), name
     for name in ("store.flus", "OP-", "broker", "store.flush.CommitLog"):
-        assert not made.is_meant_by(name), name
+        assert not made.is_named_by(name), name
 
 
 def test_each_law_is_about_some_part_of_the_engine_or_about_any() -> None:

@@ -32,9 +32,9 @@ from crashmq.models.knowledge.knowledge import Knowledge
 from crashmq.models.knowledge.locks import Lock, Locks
 from crashmq.models.knowledge.moments import At, Moment, QueueBegun
 from crashmq.models.knowledge.moments_of_consumers import (
+    ConsumerCommitted,
     GroupIsAt,
     MessagesPulled,
-    OffsetTold,
     PullGoesOn,
     QueueBegunAnew,
     QueueGivenBack,
@@ -42,6 +42,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
 from crashmq.models.knowledge.walk_consumers import walk_consumers
 from crashmq.models.laws.consumption import (
     a_beginning_is_told,
+    a_consumer_goes_where_it_is_sent,
     a_full_consumer_does_not_pull,
     a_pull_goes_on,
     a_queue_is_given_back_with_its_offset,
@@ -162,6 +163,29 @@ def test_bounds_are_held_up_to_the_bound_itself() -> None:
 def test_nobody_is_sent_past_the_end_of_a_queue() -> None:
     assert not nobody_is_sent_past_the_end.violations(AT_C0, 3, 3)
     assert nobody_is_sent_past_the_end.violations(AT_C0, 4, 3)
+
+
+@pytest.mark.parametrize(
+    ("to", "possible", "is_right"),
+    [
+        (2, None, True),
+        (2, frozenset({2}), True),
+        (1, frozenset({2}), False),
+        (2, frozenset[int](), False),
+    ],
+)
+def test_a_consumer_is_sent_where_the_queue_or_a_reset_says(
+    to: int, possible: frozenset[int] | None, is_right: bool
+) -> None:
+    found = nobody_is_sent_past_the_end.violations(AT_C0, to, 3, possible)
+
+    assert bool(found) is not is_right
+
+
+def test_a_consumer_goes_where_it_was_sent() -> None:
+    assert not a_consumer_goes_where_it_is_sent.violations(AT_C0, 2, 2)
+    assert a_consumer_goes_where_it_is_sent.violations(AT_C0, 1, 2)
+    assert a_consumer_goes_where_it_is_sent.violations(AT_C0, 3, 2)
 
 
 def test_what_is_given_back_is_put_once_to_a_topic_of_its_group() -> None:
@@ -329,7 +353,7 @@ def test_only_who_read_the_queue_in_this_life_is_believed_at_once(life: int) -> 
     walked.known.consumption.life = life
     told = walked.tell(OffsetSent(AT_C0, 0, 0))
 
-    assert any(isinstance(each, OffsetTold) for each in told) is (life == 1)
+    assert any(isinstance(each, ConsumerCommitted) for each in told) is (life == 1)
 
 
 @pytest.mark.parametrize(("kept", "told"), [(-2, 0), (0, 0), (-1, -1)])

@@ -98,12 +98,12 @@ def test_a_broker_without_filters_owes_nothing_to_who_asks_by_them(
 
 def test_of_two_filters_one_may_look_older_once_the_clock_was_set_back() -> None:
     known = told(SQL)
-    known.clock_went_back()
+    known.clock_was_set_back()
     assert not is_torn(known)  # of one there is no older
 
     known.changes(replace(SQL, expression="a = 99"), is_done=True)
     assert not is_torn(known)
-    known.clock_went_back()
+    known.clock_was_set_back()
     assert is_torn(known)
     known.broker_began()  # which has kept them
     assert is_torn(known)

@@ -75,6 +75,33 @@ class AdminBrokerProcessor:
         ):
             return self._store.delete_queue(topic, queue_id)
 
+    def get_max_offset(self, topic: str, queue_id: int, client_id: str = "") -> int:
+        """The next queue_offset of a queue, at which a new group may begin.
+
+        A client that asks knows its place in this life of the log (``RecoveredEnds``);
+        a broadcasting one asks nothing else.
+
+        Raises:
+            StoreStopped: the store is not started.
+            OSError: the medium could not be read.
+
+        Source: AdminBrokerProcessor#getMaxOffset.
+        """
+        self._ends.knows(client_id, topic, queue_id)
+        return self._store.get_max_offset_in_queue(topic, queue_id)
+
+    def search_offset_by_timestamp(
+        self, topic: str, queue_id: int, timestamp: int, client_id: str = ""
+    ) -> int:
+        """The queue_offset of the first message stored at or after ``timestamp``.
+
+        As for ``get_max_offset``, and raises the same.
+
+        Source: AdminBrokerProcessor#searchOffsetByTimestamp.
+        """
+        self._ends.knows(client_id, topic, queue_id)
+        return self._store.get_offset_in_queue_by_time(topic, queue_id, timestamp)
+
     def _queues_of(self, topic: str) -> set[QueueKey]:
         """The queues that a topic has, and those that a put may be creating now."""
         config = self._topics.topics.get(topic)
@@ -99,10 +126,11 @@ class AdminBrokerProcessor:
     def delete_subscription_group(
         self, group: str, *, clean_offset: bool = True
     ) -> None:
-        """Delete a group's configuration, and with ``clean_offset`` its offsets.
+        """Delete a group's configuration, and its offsets unless told otherwise.
 
         Raises:
-            OSError: the disk failed; its configuration is there, its offsets may be.
+            OSError: the disk failed; the configuration is kept, the offsets may be
+                gone.
 
         Source: AdminBrokerProcessor#deleteSubscriptionGroup.
         """

@@ -71,7 +71,10 @@ class KnownGroups(Protocol):
 
 
 class KnownConsumers(Protocol):
-    """The consumers of a broker that are alive. Source: ConsumerManager."""
+    """What the checks ask of the broker's living consumers.
+
+    Source: ConsumerManager.
+    """
 
     def message_model_of(self, group: str) -> MessageModel | None:
         """Whether a group clusters or broadcasts; None: it has no member."""

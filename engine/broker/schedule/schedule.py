@@ -12,13 +12,16 @@ from crashmq.engine.broker.schedule.deliver_delayed_service import (
 from crashmq.engine.broker.schedule.schedule_message_service import (
     ScheduleMessageService,
 )
+from crashmq.engine.broker.topic.topic_config_manager import (
+    DEFAULT_TOPIC_QUEUE_NUMS,
+)
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.runtime import Runtime
 from crashmq.engine.store.message.message import Message
 from crashmq.engine.store.message_store import MessageStore
 from crashmq.engine.store.results import PutMessageResult
 
-PutInItsTopic = Callable[[str, Callable[[], PutMessageResult]], PutMessageResult]
+PutInItsTopic = Callable[[str, Callable[[], PutMessageResult], int], PutMessageResult]
 
 
 class Schedule:
@@ -31,11 +34,19 @@ class Schedule:
         runtime: Runtime,
         put_in_its_topic: PutInItsTopic,
     ) -> None:
-        """``put_in_its_topic`` puts a message and makes sure that its topic exists."""
+        """``put_in_its_topic`` puts a message and makes sure that its topic exists.
+
+        A topic that was deleted while a message of it was delayed gets as many queues
+        as a broker gives at most: the message goes into the queue that it was sent to.
+        """
         self.service = ScheduleMessageService(store, disk, runtime)
 
         def put(message: Message) -> PutMessageResult:
-            return put_in_its_topic(message.topic, lambda: store.put_message(message))
+            return put_in_its_topic(
+                message.topic,
+                lambda: store.put_message(message),
+                DEFAULT_TOPIC_QUEUE_NUMS,
+            )
 
         self.service.put = put
         self.deliver = DeliverDelayedService(self.service, runtime)

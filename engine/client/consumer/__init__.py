@@ -1,1 +1,1 @@
-"""A push consumer: where it begins, its queues, and where its offsets are kept."""
+"""A push consumer: its queues, where it begins in them, and where offsets are kept."""

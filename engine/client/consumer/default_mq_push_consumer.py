@@ -1,14 +1,13 @@
-"""DefaultMQPushConsumer: a consumer of one group in one client.
+"""DefaultMQPushConsumer: a push consumer of one group in one client.
 
-It owns no thread: what it does is in its ``services``, which a host turns round by
-round, and in ``consume``, with which a host lets the listener have one of the batches
-that wait. Who forgets the object has killed the client: nothing of it goes on, and
-answers that still come fall into a box that nobody opens.
+It has no threads. Its ``services`` are run by a host round by round, and ``consume``
+gives the listener one of the waiting batches. Dropping the object kills the client:
+nothing of it runs any more, and answers that still arrive are ignored.
 
 Source: org.apache.rocketmq.client.consumer.DefaultMQPushConsumer,
 DefaultMQPushConsumerImpl#start, #shutdown, MQClientInstance, RocketMQ 5.3. Differs: a
-shutdown waits for the listeners that are at work before it tells the offsets, and lets
-locks go only after that; there, both are lost, and what they consumed is repeated.
+shutdown waits for running listeners before it commits the offsets, and unlocks queues
+only after that; in RocketMQ both are lost, and what they consumed is consumed again.
 """
 
 from __future__ import annotations
@@ -31,11 +30,7 @@ from crashmq.engine.remoting.subscription_data import SUB_ALL, ExpressionType
 
 
 class DefaultMQPushConsumer:
-    """A push consumer of one group in one client.
-
-    It owns no thread: a host runs its ``services`` round by round, and lets the
-    listener have a waiting batch by ``consume``. Dropping the object kills the client:
-    nothing of it runs any more, and answers that still arrive are ignored.
+    """A push consumer of one group in one client; see the module for who runs it.
 
     Attributes:
         is_started: it was started, and not shut down since.
@@ -77,12 +72,12 @@ class DefaultMQPushConsumer:
 
     @property
     def process_queue_table(self) -> Mapping[MessageQueue, ProcessQueue]:
-        """The queues that it has, sorted; dropped ones are about to be removed."""
+        """The queues assigned to it, sorted; dropped ones are about to be removed."""
         return self._parts.rebalance_impl.process_queue_table
 
     @property
     def waiting(self) -> tuple[ConsumeRequest, ...]:
-        """The requests of which ``consume`` runs one, in order."""
+        """The batches that wait for the listener; ``consume`` runs one of them."""
         return self._parts.consume_message_service.requests.waiting
 
     def start(self) -> None:
@@ -139,10 +134,13 @@ class DefaultMQPushConsumer:
             raise failure
 
     def consume(self, nth: int = 0) -> int:
-        """Run the n-th waiting request, modulo their number; returns how many ran.
+        """Consume the n-th batch that waits, modulo their number.
 
-        The listener runs in this call. Several calls may run at once, each in an
-        activity of its own: each is one of RocketMQ's threads.
+        The listener runs in this call. Several calls may run at once, as on the threads
+        of RocketMQ's pool.
+
+        Returns:
+            How many batches the listener was given: 1, or 0 if none waits.
         """
         return self._parts.consume_message_service.consume(nth)
 
@@ -180,11 +178,11 @@ class DefaultMQPushConsumer:
             self._tell_and_rebalance()
 
     def notify_consumer_ids_changed(self) -> None:
-        """The broker reports that clients of the group came or went."""
+        """Handle the broker's notification that clients of the group joined or left."""
         self._parts.rebalance_service.rebalance_immediately()
 
     def reset_offset(self, topic: str, offsets: Mapping[MessageQueue, int]) -> None:
-        """Begin queues of a topic again, at the offsets told; those it has not stay.
+        """Restart queues of a topic at the given offsets; unassigned ones are skipped.
 
         Raises:
             OSError: a broadcasting consumer could not write an offset.

@@ -1,9 +1,10 @@
-"""Where a consumer begins to pull a queue that it has just been given.
+"""Where a consumer begins to pull a queue that was assigned to it.
 
-Wherever the group has an offset, there. Where it has none, the consumer's own choice
-decides, and retry topics have rules of their own. Where nobody knows whether it has
-one, nothing may be pulled: the rebalance comes back later. Nothing is noted, so a crash
-before the first commit asks the same question again.
+It begins at the group's offset, if the group has one. If not, the consumer's
+``ConsumeFromWhere`` decides; for retry topics other rules hold. If it is unknown
+whether there is an offset, nothing is pulled, and the next rebalance asks again. The
+answer is not stored, so after a crash before the first commit the question is asked
+again.
 
 Source: RebalancePushImpl#computePullFromWhereWithException, RocketMQ 5.3.
 """
@@ -35,20 +36,20 @@ class PullFromNowhere(Exception):
 
 
 class OffsetAdmin(Protocol):
-    """What can be asked of a queue's broker."""
+    """The requests to a queue's broker that are needed for that."""
 
     def max_offset(self, queue: MessageQueue) -> int:
-        """The queue_offset that dispatch gives next.
+        """The queue_offset of the next message that is dispatched.
 
         Raises:
-            BrokerFailed: it could not be asked.
+            BrokerFailed: the broker did not answer.
         """
 
     def search_offset(self, queue: MessageQueue, timestamp: int) -> int:
         """The queue_offset of the first message stored at or after ``timestamp``.
 
         Raises:
-            BrokerFailed: it could not be asked.
+            BrokerFailed: the broker did not answer.
         """
 
 
@@ -63,13 +64,14 @@ def compute_pull_from_where(
 
     Args:
         queue: the queue.
-        store: of the consumer; asked for what is kept, not for what it remembers.
+        store: the consumer's offset store; its persisted offset counts, not that in
+            memory.
         admin: the broker of the queue.
         where: where a group without an offset begins.
-        timestamp: of ``CONSUME_FROM_TIMESTAMP``, milliseconds since the epoch.
+        timestamp: for ``CONSUME_FROM_TIMESTAMP``, milliseconds since the epoch.
 
     Raises:
-        PullFromNowhere: the offset, or the queue's end, could not be asked for.
+        PullFromNowhere: the offset, or the queue's end, is unknown: no answer.
 
     Source: RebalancePushImpl#computePullFromWhereWithException.
     """
@@ -83,7 +85,7 @@ def offset_of_group(queue: MessageQueue, store: OffsetStore) -> int:
     """The offset stored for a group; ``NOT_FOUND``: it has none.
 
     Raises:
-        PullFromNowhere: it could not be asked for.
+        PullFromNowhere: the broker did not answer.
     """
     offset = store.read_offset(queue, ReadOffsetType.READ_FROM_STORE)
     if offset < 0 and offset != NOT_FOUND:
@@ -99,7 +101,7 @@ def where_a_group_begins(
     """The offset at which a group without a stored offset begins, by ``where``.
 
     Raises:
-        PullFromNowhere: the queue's end could not be asked for.
+        PullFromNowhere: the broker did not answer.
     """
     try:
         begin = _begin_anew(queue, admin, where, timestamp)

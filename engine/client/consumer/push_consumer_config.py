@@ -1,7 +1,7 @@
-"""PushConsumerConfig: how a push consumer consumes, with RocketMQ's defaults.
+"""PushConsumerConfig: the configuration of a push consumer, with RocketMQ's defaults.
 
 Source: org.apache.rocketmq.client.consumer.DefaultMQPushConsumer, RocketMQ 5.3.
-Differs: a shutdown waits for the listeners that are at work, there by default for none.
+Differs: a shutdown waits for running listeners; there, by default, for none.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """MQClientInstance: a client's periodic tasks for its consumer.
 
-It sends heartbeats, persists offsets, renews locks and sends back messages that a
-listener has had for too long. Before the start and after the shutdown no round does
-anything.
+It sends heartbeats, persists offsets, renews locks, and sends back messages that a
+listener has had for too long. Before the start and after the shutdown a round does
+nothing.
 
 Source: org.apache.rocketmq.client.impl.factory.MQClientInstance, its scheduled tasks,
 RocketMQ 5.3. Differs: a client has one consumer.

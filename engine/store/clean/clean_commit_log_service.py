@@ -164,7 +164,7 @@ class CleanCommitLogService:
         self._runtime.sleep_ms(self._config.delete_commit_log_files_interval)
 
     def _end_of_what_may_go(self, *, immediately: bool) -> int:
-        """The end of the last file that this round may delete; -1 if none."""
+        """The end of the last file that may be deleted now; -1 if none may."""
         # What is not durable or not dispatched may be asked for after a crash.
         safe = min(self._reput.reput_from_offset, self._commit_log.flushed_where)
         files = list(self._commit_log.mapped_files.files)

@@ -1,8 +1,9 @@
 """CleanConsumeQueueService: deletes queue files whose records have all expired.
 
-Source: DefaultMessageStore.CleanConsumeQueueService, RocketMQ 5.3. Differs: where a
-queue begins is corrected when the log's file goes, not here; and every round looks at
-every queue, so that one which the disk failed, or a file that was the last, goes later.
+Source: DefaultMessageStore.CleanConsumeQueueService, RocketMQ 5.3. Differs: a queue's
+min_offset is corrected when the log file is deleted, not here; and every round looks at
+every queue, so that a file that could not be deleted, or was the queue's last, is
+deleted in a later round.
 """
 
 from __future__ import annotations

@@ -34,9 +34,9 @@ TopicOrQueue = tuple[str, int]
 
 
 class DeletedTopics:
-    """The deleted topics and queues, in memory as on disk.
+    """The deleted topics and queues, in memory and on disk alike.
 
-    No entry lies beyond the log's end while puts are taken.
+    While the store takes puts, no entry lies beyond the log's end.
 
     Invariants:
         each entry is a phy_offset, at least 0
@@ -57,7 +57,7 @@ class DeletedTopics:
         return bool(self._entries)
 
     def dead_below(self, topic: str, queue_id: int) -> int:
-        """The phy_offset below which a queue's records are dead; 0: none is."""
+        """The phy_offset below which a queue's records are dead; 0 if none is dead."""
         entries = self._entries
         if not entries:
             return 0
@@ -91,7 +91,7 @@ class DeletedTopics:
         self._loaded = dict(entries)
 
     def presume(self, entries: Mapping[TopicOrQueue, int]) -> None:
-        """Record other programs' deletions, beside those of the file."""
+        """Add deletions that another program seems to have made, in memory only."""
         self._entries = {**self._loaded, **entries}
 
     def settle(self, log_min: int, log_end: int, *, is_certain: bool) -> None:

@@ -1,7 +1,7 @@
-"""Deletion: the cleaners and the topic deletion of one store, assembled.
+"""Deletion: builds the cleaners and the topic deletion of one store.
 
-Source: org.apache.rocketmq.store.DefaultMessageStore, its two cleaners and what asks
-for them, RocketMQ 5.3.
+Source: org.apache.rocketmq.store.DefaultMessageStore, its two cleaners and their
+callers, RocketMQ 5.3.
 """
 
 from __future__ import annotations

@@ -45,8 +45,8 @@ class DiskSpace:
     def has_room_for(self, size: int) -> bool:
         """Whether a file of ``size`` more bytes keeps the disk below the limit.
 
-        If not, puts stop now: the room left is for the queues, so that what the log has
-        can still be dispatched and then deleted.
+        If not, puts stop now: the remaining space is for the queues, so that the log
+        can still be dispatched, and then deleted.
         """
         used, total = self._disk.usage()
         if not total:

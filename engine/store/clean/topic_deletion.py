@@ -56,8 +56,8 @@ class TopicDeletion:
 
         Raises:
             StoreStopped: the store is stopping, or a failed disk has stopped puts.
-            OSError: the disk failed. Either nothing has changed, or no put is taken
-                any more and the next start decides whether the topics are gone.
+            OSError: the disk failed. Either nothing has changed, or the store takes no
+                more puts and the topics may be deleted or not after the next start.
 
         Source: DefaultMessageStore#deleteTopics.
         """

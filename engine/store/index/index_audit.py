@@ -1,12 +1,12 @@
 """IndexAudit: compares the index with the log while a start scans the log.
 
-The index is a function of the log: its entries are the log's keys, in log order, and
-slots, links and headers follow from the entries. So the audit walks both at once.
-Entries that agree are kept, proven durable or not; from the first that does not agree,
-dispatch builds the index again. Nothing is changed on the disk here.
+The index follows from the log: its entries are the log's keys, in log order, and slots,
+links and headers follow from the entries. So the audit reads both side by side. Entries
+that agree with the log are kept, whether or not they are known to be durable; from the
+first that disagrees, dispatch builds the index again. The disk is not changed here.
 
-Entries of expired records stand first, in the oldest files; only their order can be
-checked.
+The oldest files begin with entries of expired records. Of these only the order of
+their phy_offsets can be checked.
 """
 
 from __future__ import annotations
@@ -55,18 +55,18 @@ class Recount:
 
     @property
     def counts_less_than_said(self) -> bool:
-        """Whether the header counts more entries than were found right."""
+        """Whether the header counts more entries than agreed with the log."""
         return self.header.index_count < self.file.header.index_count
 
     @property
     def needs_settling(self) -> bool:
-        """Whether header or slots of the file disagree with the count."""
+        """Whether the file's header or slots must be written again."""
         return not self.has_right_slots or self.header != self.file.header
 
     def skip_expired(self, log_min_offset: int) -> None:
-        """Accept the file's first entries unchecked while their records have expired.
+        """Count the first entries of the file, whose records have expired, unchecked.
 
-        Their times follow from the header's, which a later one of them may correct.
+        Their times are computed from the header's begin_timestamp.
         """
         said = self.file.header
         while self.header.index_count < min(said.index_count, self.file.index_num):
@@ -80,7 +80,7 @@ class Recount:
             EXPIRED.hit()
 
     def take(self, key_hash: int, phy_offset: int, store_timestamp: int) -> bool:
-        """Count the next entry if it is this key's, byte for byte; say whether."""
+        """Count the next entry if it is exactly this key's; return whether it is."""
         return self._agrees(key_hash, phy_offset, store_timestamp)
 
     def _agrees(self, key_hash: int, phy_offset: int, store_timestamp: int) -> bool:
@@ -107,10 +107,11 @@ class Recount:
         return self._window[at : at + ENTRY_SIZE]
 
     def compare(self) -> None:
-        """Compare the file's slots with the counted ones; drop the count if they agree.
+        """Compare the file's slots with the counted ones; free the count if they agree.
 
-        The slots of one file of RocketMQ's sizes are 20 MB. Idempotent: records that
-        have no entry may come behind the last file, and each asks for its next one.
+        The slots of one file of RocketMQ's sizes take 20 MB. A second call does
+        nothing: records without keys may follow the last file, and each asks for the
+        next entry.
         """
         if self.is_compared:
             return
@@ -126,11 +127,12 @@ class IndexAudit:
     """The result of comparing the index with the log, gathered during a scan.
 
     Attributes:
-        recounts: the files that hold any right entry, oldest first.
-        first_wrong_phy_offset: the first record with a key that the index lacks; -1:
-            none; ``first_wrong_timestamp`` is its store time.
+        recounts: one for each file with an entry that agreed, oldest file first.
+        first_wrong_phy_offset: the first record that the index lacks a key of; -1 if
+            none.
+        first_wrong_timestamp: the store time of that record, in milliseconds.
         keys_there: how many keys of that record the index has.
-        indexes_tags: the newest record with tags is indexed by them as well.
+        indexes_tags: whether the newest record with tags has an entry for them.
     """
 
     def __init__(self, files: Sequence[IndexFile], log_min_offset: int) -> None:
@@ -161,7 +163,7 @@ class IndexAudit:
         self._take_tags(request)
 
     def _take_tags(self, request: DispatchRequest) -> None:
-        """Count the entry of a record's tags, which only some brokers write."""
+        """Count the entry of a record's tags; RocketMQ before 5.4 writes none."""
         key_hash = tag_hash(request)
         if key_hash is None:
             return
@@ -191,7 +193,7 @@ class IndexAudit:
         return self.recounts[-1]
 
     def finish(self) -> None:
-        """Finish at the log's end: drop the files without a live entry."""
+        """End at the log's end; drop the files without an entry of a live record."""
         if self.first_wrong_phy_offset < 0:
             AGREED.hit()
         for recount in self.recounts:

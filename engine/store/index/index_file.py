@@ -200,9 +200,10 @@ class IndexFile:
         return decode_entry(self._file.read_at(self._entry_at(number), ENTRY_SIZE))
 
     def may_hold(self, entry: Entry, begin_ms: int, end_ms: int) -> bool:
-        """Whether the entry's record can have been stored in [begin_ms, end_ms].
+        """Whether the entry's record may have been stored in [begin_ms, end_ms].
 
-        Whole seconds are kept, cut off at 0 and at their maximum.
+        An entry keeps whole seconds, limited to 0 and to their maximum, so this is not
+        exact.
         """
         least = self.header.begin_timestamp + 1000 * entry.seconds
         if entry.seconds and least > end_ms:
@@ -226,7 +227,7 @@ class IndexFile:
         """Write this header and these slots; None: the slots are right already.
 
         Raises:
-            OSError: they may be anything; only a start can settle them.
+            OSError: header and slots may be half written; the next start repairs them.
         """
         if slots is not None:
             for at, data in _encoded(slots):
@@ -236,10 +237,10 @@ class IndexFile:
         self.is_dirty = True
 
     def flush(self) -> None:
-        """Sync the file; unproven bytes of an earlier run are written again first.
+        """Sync the file; bytes of an earlier run are written again first.
 
         Raises:
-            OSError: it may never be durable in this life of the store.
+            OSError: the file may never be durable in this life of the store.
 
         Source: IndexFile#flush.
         """

@@ -29,7 +29,7 @@ KEY_SEPARATOR = " "
 
 @lru_cache(maxsize=4096)
 def index_key_hash(topic: str, key: str) -> int:
-    """The hash that the index stores: the absolute value of ``topic#key``'s.
+    """The hash that the index stores: the absolute value of the hash of ``topic#key``.
 
     0 where the absolute value does not fit an i32.
 

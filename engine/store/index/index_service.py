@@ -3,8 +3,8 @@
 Dispatch adds the keys of each record; a full file is closed and a new one created,
 named by the time. A query walks the files from the newest to the oldest.
 
-The index is derived data, so a start trusts none of it: ``IndexAudit`` compares it with
-the log, disagreeing entries are removed, and dispatch adds them again.
+The index follows from the log, so a start trusts none of it: ``IndexAudit`` compares it
+with the log, entries that disagree are removed, and dispatch adds them again.
 
 Source: org.apache.rocketmq.store.index.IndexService, RocketMQ 5.3. Differs: no file is
 deleted because of the checkpoint, a record's keys are never added twice, a file that
@@ -61,8 +61,8 @@ EXPIRED = probe(
 class IndexService:
     """The index files, oldest first, and how far the log is indexed.
 
-    The keys of every record before ``_next_phy_offset`` are in the files, once each;
-    files that ended before index_msg_timestamp survive power loss, whole.
+    The files hold the keys of every record before ``_next_phy_offset`` exactly once.
+    Files whose last entry is older than index_msg_timestamp survive a power loss whole.
 
     Invariants:
         files are in the order of their names, and no name is used twice
@@ -99,9 +99,9 @@ class IndexService:
         assert not names or names[-1] <= self._last_name, (names, self._last_name)
 
     def load(self) -> None:
-        """Open every file of the configured sizes without changing the disk.
+        """Open every file of the configured size, without changing the disk.
 
-        Source: IndexService#load, which maps a file of any length as one of these.
+        Source: IndexService#load, which maps files of any length.
         """
         if not self._config.message_index_enable or not self._disk.is_dir(INDEX_DIR):
             return
@@ -130,9 +130,9 @@ class IndexService:
             self._files.append(file)
 
     def leave_out(self, path: object) -> bool:
-        """Leave out a file that cannot be read; return whether it is an index file.
+        """Drop a file that cannot be read, for dispatch to build it again from the log.
 
-        Dispatch builds it again from the log.
+        Returns whether ``path`` is that of an index file.
         """
         for file in self._files:
             if file.path == path:
@@ -148,9 +148,9 @@ class IndexService:
         return IndexAudit(self._files, log_min_offset)
 
     def count_losses(self, losses: Losses, scan: LogScan, *, crashed: bool) -> None:
-        """Count the files that ``recover`` would drop, and the log not make again.
+        """Count the files that ``recover`` drops and dispatch does not rebuild.
 
-        What cannot be read is lost already.
+        A file that cannot be read is not counted: its entries are lost already.
         """
         for path in self._odd_paths:
             if (size := self._disk.file_size(path)) not in (0, self._file_size):
@@ -172,10 +172,15 @@ class IndexService:
         return file_size(config.max_hash_slot_num, config.max_index_num)
 
     def recover(self, audit: IndexAudit, log_end: int, *, clean: bool) -> None:
-        """Choose the entries to keep: those that agree with the log.
+        """Keep the entries that agree with the log, and lower the checkpoint's time.
 
-        It lowers the checkpoint's time. The disk is changed by ``mend`` alone, once the
-        lower time is durable.
+        The disk is changed only by ``mend``, once the lower time is durable.
+
+        Args:
+            audit: the comparison with the log, to be finished here.
+            log_end: the phy_offset at which the log ends.
+            clean: whether the previous shutdown was orderly, so that all files are
+                durable.
         """
         if not self._config.message_index_enable:
             return
@@ -203,11 +208,11 @@ class IndexService:
             self._checkpoint.index_msg_timestamp = 0
 
     def mend(self) -> None:
-        """Remove entries that are not kept, and correct headers and slots.
+        """Remove the files that are not kept, and correct headers and slots.
 
-        A kill of the previous run may have come between a removal and its sync, so a
-        power loss could bring the file back. Hence every start but a clean one syncs
-        the names.
+        The previous run may have been killed between a removal and its sync, and then a
+        power loss could bring the file back. So every start but one after an orderly
+        shutdown syncs the directory.
 
         Raises:
             OSError: the disk failed; the next start tries again.
@@ -232,7 +237,7 @@ class IndexService:
         """Add the keys of one record that the index does not have yet.
 
         Raises:
-            OSError: some keys may be there; ask again, and the others are put.
+            OSError: some keys may be missing; call again, and only those are added.
 
         Source: IndexService#buildIndex.
         """
@@ -251,7 +256,7 @@ class IndexService:
         self._next_phy_offset, self._keys_there = phy_offset + request.msg_size, 0
 
     def _hashes_of(self, request: DispatchRequest) -> Iterator[int]:
-        """Of the record's keys, and of its tags in an index that has them."""
+        """The hashes of the record's keys, and of its tags if the index has tags."""
         yield from key_hashes(request)
         if self._indexes_tags and (of_tags := tag_hash(request)) is not None:
             yield of_tags
@@ -274,6 +279,8 @@ class IndexService:
         if self._disk.exists(path):
             # An earlier life lost the file of this name, or never began to fill it.
             self._disk.remove(path)
+        # Even if it cannot be made, another's sync may make its name durable meanwhile.
+        self._names_are_durable = False
         file = IndexFile(
             self._disk,
             path,
@@ -282,7 +289,6 @@ class IndexService:
             create=True,
         )
         self._last_name = name
-        self._names_are_durable = False
         self._files.append(file)
         CREATED.hit()
         return file
@@ -312,7 +318,7 @@ class IndexService:
 
     @contextmanager
     def _reading_files(self) -> Iterator[list[IndexFile]]:
-        """The files as of now; none is closed while it is read."""
+        """The files as they are now; none is closed until the reader is done."""
         reader = object()
         self._readers.append(reader)
         try:
@@ -328,13 +334,13 @@ class IndexService:
                 file.close()
 
     def flush_full(self, log_flushed_where: int) -> int:
-        """Sync full files and advance the checkpoint's time; returns files synced.
+        """Sync full files and advance the checkpoint's time; returns their number.
 
-        Only files whose records are durable, so that no crash can take back what the
-        checkpoint says.
+        Only files whose records are all flushed, so that no crash takes back a record
+        that the checkpoint counts as indexed.
 
         Raises:
-            OSError: the disk failed a sync; the checkpoint stays until the next start.
+            OSError: a sync failed; the checkpoint's time stays until the next start.
 
         Source: IndexService#getAndCreateLastIndexFile, its flush of the file before.
         """
@@ -348,7 +354,7 @@ class IndexService:
             )
 
     def flush(self) -> int:
-        """Sync every file, the one being filled too; returns files synced.
+        """Sync every file, also the one being filled; returns how many were synced.
 
         Raises:
             OSError: as ``flush_full``.
@@ -380,12 +386,12 @@ class IndexService:
         return synced
 
     def delete_expired(self, min_phy_offset: int) -> int:
-        """Remove files of records below ``min_phy_offset``; returns how many.
+        """Delete files with only records below ``min_phy_offset``; returns how many.
 
-        Never the newest, which is being filled.
+        The newest file is never deleted.
 
         Raises:
-            OSError: the disk failed; ask again.
+            OSError: the disk failed; call again.
 
         Source: IndexService#deleteExpiredFile.
         """
@@ -435,7 +441,7 @@ class FlushIndexService:
 
 
 def _name_of(now_ms: int) -> int:
-    """The time as RocketMQ's file name, in UTC: its digits as a number.
+    """The name of an index file created at ``now_ms``, in UTC, as a number.
 
     Source: UtilAll#timeMillisToHumanString, which takes the local time.
     """

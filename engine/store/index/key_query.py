@@ -1,4 +1,4 @@
-"""Query by key: follows index hits to records and keeps those that have the key.
+"""Query by key: reads the records that the index finds and keeps those with the key.
 
 Source: DefaultMessageStore#queryMessage, RocketMQ 5.3. Differs: a hit counts only if
 its record has the key, the topic and a time within the range, so a key with the same

@@ -6,8 +6,8 @@ the last, all zeros; an orderly shutdown removes it, a start after a crash remov
 uses it.
 
 Source: org.apache.rocketmq.store.AllocateMappedFileService, RocketMQ 5.3. Differs: a
-put never waits for the service longer than for its own disk: it creates a file that is
-not ready itself, under the lock that keeps a file from being created twice.
+put does not wait for the service to create the file: if the file is not ready, the put
+creates it, under the lock that keeps both from creating it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class AllocateMappedFileService:
         """The file that begins at ``offset``: the prepared one, or a new one.
 
         Raises:
-            OSError: it could not be made.
+            OSError: it could not be created.
 
         Source: AllocateMappedFileService#putRequestAndReturnMappedFile.
         """
@@ -73,7 +73,7 @@ class AllocateMappedFileService:
         """Create the requested file; returns how many files were created.
 
         Raises:
-            OSError: the disk could not; the file stays wanted.
+            OSError: the disk failed; the file stays requested.
 
         Source: AllocateMappedFileService#mmapOperation.
         """

@@ -60,7 +60,7 @@ def is_file_name(name: str) -> bool:
 
 
 def is_number(name: str) -> bool:
-    """Whether RocketMQ reads a name as an offset, though no store gives a file that.
+    """Whether RocketMQ takes a name for an offset, although a store never writes it so.
 
     Source: DefaultMappedFile#init, ``Long.parseLong``.
     """
@@ -129,7 +129,7 @@ class MappedFile(ReferenceResource):
             self._open(create=create)
 
     def _open(self, *, create: bool) -> None:
-        """Open the file, mapped unless it has a buffer: a commit is a plain write."""
+        """Open the file; mapped only without a buffer, so that a commit writes."""
         mapped = self._buffer is None
         try:
             self._file = self._disk.open(
@@ -174,7 +174,7 @@ class MappedFile(ReferenceResource):
         return self.append_declared(data, len(data))
 
     def append_declared(self, data: bytes | bytearray, declared: int) -> bool:
-        """Append bytes but advance by ``declared``, as for the BLANK of a log file."""
+        """Append bytes but advance by ``declared`` bytes, as for a log file's BLANK."""
         start = self.wrote
         if start + declared > self.file_size:
             return False
@@ -190,7 +190,7 @@ class MappedFile(ReferenceResource):
 
     @property
     def has_buffer(self) -> bool:
-        """Whether appends go to a buffer; then they are read only once committed."""
+        """Whether appends go to a buffer, and can be read only after a commit."""
         return self._buffer is not None
 
     def is_able_to_commit(self, least_pages: int) -> bool:
@@ -203,7 +203,7 @@ class MappedFile(ReferenceResource):
     def commit(self, least_pages: int) -> int:
         """Write the buffer's bytes if there are enough; returns the committed position.
 
-        One commit at a time; its caller sees to that.
+        The caller runs one commit at a time.
 
         Raises:
             OSError: the position has not moved; the next commit writes it all again.
@@ -235,12 +235,12 @@ class MappedFile(ReferenceResource):
             self._pool.return_buffer(buffer)
 
     def read(self, position: int, size: int) -> bytes:
-        """Bytes of the file; bytes that a short file lacks read as zeros.
+        """Read bytes of the file; bytes that a short file lacks are zeros.
 
-        b"" once the file is closed: it was deleted, or the store has stopped.
-        Unreadable sectors read as zeros too where ``may_lose`` says that the data can
-        be made again, or where they were unreadable at the first read; bytes that were
-        read once are never replaced.
+        Returns b"" once the file is closed: it was deleted, or the store has stopped.
+        Unreadable sectors are read as zeros in two cases: ``may_lose`` says that the
+        data can be built again; or the sector was unreadable whenever it was read. A
+        sector that was read once never becomes zeros.
 
         Raises:
             OSError: the medium could not be read.
@@ -266,9 +266,9 @@ class MappedFile(ReferenceResource):
         /,
         *terms: *Terms,
     ) -> T:
-        """Return ``of(bytes)`` for the bytes that ``read`` would return.
+        """Return ``of(data, *terms)``, where ``data`` is what ``read`` would return.
 
-        See ``File.examine``.
+        A start that only asks something of bytes uses it: see ``File.examine``.
         """
         if not self.hold():
             READ_GONE.hit()
@@ -296,7 +296,7 @@ class MappedFile(ReferenceResource):
         return of(self._read(position, size), *terms)
 
     def _read_around(self, error: OSError, position: int, size: int) -> bytes:
-        """Read with zeros for unreadable sectors, where that is allowed."""
+        """Read zeros for unreadable sectors where allowed; else raise ``error``."""
         if not is_unreadable(error):
             raise error
         data, holes = with_zeros(self._read, position, size)
@@ -378,11 +378,11 @@ class MappedFile(ReferenceResource):
             self._open_file.write_at(at, self.read(at, min(_CHUNK, end - at)))
 
     def erase(self, start: int) -> None:
-        """Make bytes from ``start`` on zeros, durably, unless they are.
+        """Make all bytes from ``start`` on zeros, durably, unless they are zeros.
 
-        The file is cut and extended with new space. Zeros written over old bytes could
-        be lost in a power loss or by a failed sync, and the old bytes would then follow
-        the data of a later run.
+        The file is cut and extended with new space. Zeros written over the old bytes
+        could get lost by a power loss or a failed sync; then the old bytes would stand
+        after what a later run appends.
         """
         for at in range(start, self.file_size, _CHUNK):
             size = min(_CHUNK, self.file_size - at)
@@ -396,11 +396,11 @@ class MappedFile(ReferenceResource):
         return examined(self._examine, self._read, at, size, _are_zeros, size)
 
     def mend_lost(self) -> None:
-        """Replace unreadable sectors by new space of zeros; the rest stays.
+        """Replace unreadable sectors by new space with zeros; the other bytes stay.
 
-        The last sector may end past the file, so that no store can write it whole.
-        Everything is synced, since the bytes given back may count as durable. A crash
-        leaves a shorter file.
+        The file is cut and extended, since a last sector that ends past the file cannot
+        be written as a whole. The rest is written again and synced, since it may count
+        as durable. A crash meanwhile leaves a shorter file.
         """
         start = min(self.known_lost) * SECTOR_SIZE
         data = self.read(start, self.file_size - start)
@@ -434,11 +434,11 @@ class MappedFile(ReferenceResource):
         return self._on_disk_size
 
     def close(self) -> None:
-        """Give up the file; it is closed when its last reader ends. Idempotent."""
+        """Release the file; it is closed when its last reader is done. Idempotent."""
         self.shutdown()
 
     def destroy(self) -> None:
-        """Remove the file and give it up; readers in progress read on.
+        """Remove the file and release it; readers in progress read on.
 
         Raises:
             OSError: it was not removed, and stays in use.

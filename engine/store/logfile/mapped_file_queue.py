@@ -1,13 +1,14 @@
-"""MappedFileQueue: a run of equal files, each named by its first offset.
+"""MappedFileQueue: files of one size in a row, each named by its first offset.
 
 Source: org.apache.rocketmq.store.MappedFileQueue, RocketMQ 5.3. Differs: loading does
 not change the disk, so that a start may still refuse; files of other names are skipped;
-and no byte counts as flushed before the names of its files are durable.
+and bytes count as flushed only once the names of their files are durable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.probe import probe
@@ -53,7 +54,7 @@ def make_dirs(disk: Disk, path: str) -> None:
     """Create a directory and its parents, each durable in its parent.
 
     Raises:
-        OSError: one could not be made, or not made durable; the next call tries again.
+        OSError: one could not be created or made durable; the next call tries again.
     """
     if disk.is_dir(path):
         return
@@ -74,35 +75,43 @@ def new_file(
     """Create one file, and its directory if it is missing.
 
     Raises:
-        OSError: it could not be made, and is not there.
+        OSError: it could not be created, and does not exist.
     """
-    make_dirs(disk, path.rpartition("/")[0])
+    folder = path.rpartition("/")[0]
+    make_dirs(disk, folder)
     if disk.exists(path):
         # What an earlier life left under this name was lost to it, and is to us.
         disk.remove(path)
-    file = MappedFile(disk, path, file_size, create=True, pool=pool)
     try:
-        # New room may hold what another file had there, and no CRC covers all of a
-        # record: until its zeros are durable, a torn record could end in old bytes.
-        file.sync()
+        file = MappedFile(disk, path, file_size, create=True, pool=pool)
+        try:
+            # New room may hold what another file had there, and no CRC covers all of a
+            # record: until its zeros are durable, a torn record could end in old bytes.
+            file.sync()
+        except OSError:
+            file.destroy()
+            raise
     except OSError:
-        file.destroy()
+        # Meanwhile another's sync of the folder may have made the name durable.
+        with suppress(OSError):
+            disk.sync_dir(folder)
         raise
     return file
 
 
 class MappedFileQueue:
-    """Files in order of their offsets.
+    """Files in the order of their offsets.
 
-    One thread adds files at the end, another removes them from the front, each by one
-    step of the list; a lookup by position looks again if the list moved.
+    One thread appends files and another deletes them from the front; each changes the
+    list in a single step. A lookup that finds the list changed searches it again.
 
     Bytes [min_offset, flushed_where) survive power loss, and so do their names; bytes
     [flushed_where, committed_where) survive a process kill.
 
     Args:
         make: creates the file that begins at an offset; by default one without buffer.
-        is_derived: unreadable bytes count as zeros until ``be_strict``.
+        is_derived: the data can be built again, so unreadable bytes are read as zeros
+            until ``be_strict``.
 
     Invariants:
         files have one size and begin at multiples of it, each after the one before
@@ -178,13 +187,13 @@ class MappedFileQueue:
         self.files.append(file)
 
     def misnamed(self) -> list[str]:
-        """Paths of files that RocketMQ would load, and ``load`` passes over."""
+        """Paths of files that RocketMQ would load and ``load`` skips."""
         names = self._disk.list_dir(self.path) if self._disk.is_dir(self.path) else []
         paths = [f"{self.path}/{name}" for name in names if is_number(name)]
         return [path for path in paths if not self._disk.is_dir(path)]
 
     def lose_no_more(self) -> None:
-        """From now on, bytes that were readable so far never read as zeros."""
+        """From now on, only bytes already found unreadable are read as zeros."""
         for file in self.files:
             file.may_lose = False
 
@@ -194,7 +203,7 @@ class MappedFileQueue:
             file.may_lose = self._is_derived
 
     def be_strict(self) -> None:
-        """From now on a read of unreadable bytes raises."""
+        """From now on, reading an unreadable byte raises OSError."""
         for file in self.files:
             file.may_lose = False
             file.known_lost.clear()
@@ -208,7 +217,7 @@ class MappedFileQueue:
 
     @property
     def min_offset(self) -> int:
-        """Where the first file begins; -1 without one."""
+        """The offset at which the first file begins; -1 without a file."""
         files = self.files
         return files[0].file_from_offset if files else -1
 
@@ -226,9 +235,9 @@ class MappedFileQueue:
 
     @property
     def committed_where(self) -> int:
-        """The end of the data in files, which can be read.
+        """The end of the data that is in files, not only in a buffer, and can be read.
 
-        Source: MappedFileQueue#getMaxOffset, which takes the last file's word for it.
+        Source: MappedFileQueue#getMaxOffset, which asks the last file alone.
         """
         end = self.max_offset  # first, so that what is appended meanwhile is not in it
         for file in list(self._buffered) if self._buffered else ():
@@ -239,8 +248,8 @@ class MappedFileQueue:
     def find_mapped_file_by_offset(self, offset: int) -> MappedFile | None:
         """The file that covers ``offset``; None if there is none.
 
-        Source: MappedFileQueue#findMappedFileByOffset, without its fallback to the
-        first file, which answers a question that was not asked.
+        Source: MappedFileQueue#findMappedFileByOffset, without its option to return the
+        first file instead.
         """
         files = self.files
         try:
@@ -295,12 +304,12 @@ class MappedFileQueue:
         return new_file(self._disk, path, self.file_size)
 
     def commit(self, least_pages: int) -> bool:
-        """Commit the first file with buffered bytes; False if there were too few.
+        """Commit the first file with buffered bytes; False if they are too few.
 
-        One file per call, and one call at a time.
+        One file per call; the caller runs one commit at a time.
 
         Raises:
-            OSError: the disk failed the write; ask again.
+            OSError: the disk failed the write; call again.
 
         Source: MappedFileQueue#commit.
         """
@@ -319,7 +328,7 @@ class MappedFileQueue:
         One file per call, as RocketMQ does; call again while it returns True.
 
         Raises:
-            OSError: the mark has not moved, and no later sync may move it.
+            OSError: ``flushed_where`` has not moved, and no later sync may move it.
 
         Source: MappedFileQueue#flush.
         """
@@ -342,7 +351,7 @@ class MappedFileQueue:
         return first if self.flushed_where < first.file_from_offset else None
 
     def sync_names(self) -> None:
-        """Sync the directory's entries, unless they are durable."""
+        """Sync the directory if a file was created since its last sync."""
         if self._names_durable < self._names_made and self.files:
             self._sync_names_now()
 
@@ -353,7 +362,7 @@ class MappedFileQueue:
         self._names_durable = made
 
     def _sync_path(self) -> None:
-        """Sync the parent directories but the root, once: a start syncs that."""
+        """Sync the parent directories, once; not the root, which a start syncs."""
         if not self._is_path_durable:
             parts = self.path.split("/")
             for depth in range(1, len(parts)):
@@ -361,10 +370,10 @@ class MappedFileQueue:
             self._is_path_durable = True
 
     def begin_at(self, offset: int) -> None:
-        """Create the file that begins at ``offset``, after missing files.
+        """Create the file that begins at ``offset``, with a gap before it.
 
         Raises:
-            OSError: it could not be made, or may not be there after a power loss.
+            OSError: it could not be created, or a power loss may remove it.
         """
         assert offset % self.file_size == 0, offset
         self._create(offset)
@@ -376,7 +385,8 @@ class MappedFileQueue:
     ) -> None:
         """End the data at ``offset``: remove later files, erase later bytes.
 
-        The files that begin at ``untouched`` offsets may be too short, and stay so.
+        Files that are too short are extended, except those that begin at an offset in
+        ``untouched``.
 
         Source: MappedFileQueue#truncateDirtyFiles, which leaves the bytes.
         """
@@ -454,13 +464,13 @@ class MappedFileQueue:
             raise
 
     def settle_deletion(self) -> None:
-        """Sync the last removal again, since its sync may have failed."""
+        """Sync the directory if the sync of the last removal has failed."""
         if self._may_come_back:
             self._sync_names_now()
             self._may_come_back = False
 
     def rewrite(self, start: int) -> None:
-        """Write everything from ``start`` on again, and mend unreadable sectors."""
+        """Write the bytes from ``start`` on again, and replace unreadable sectors."""
         for file in self.files:
             if file.known_lost:
                 file.mend_lost()
@@ -475,9 +485,9 @@ class MappedFileQueue:
         self.sync_names()
 
     def sync_found(self) -> None:
-        """Sync the names, and the space after the data's end.
+        """Sync the names, and the files that reach beyond the data's end.
 
-        No later flush reaches these, and the previous run may have left them unsynced.
+        No later flush syncs these, and the previous run may not have synced them.
 
         Raises:
             OSError: a power loss may bring back what was removed or erased.
@@ -497,7 +507,7 @@ class MappedFileQueue:
         """Remove every file, durably; the directory stays.
 
         Raises:
-            OSError: some may be there, or come back after a power loss.
+            OSError: some files may exist still, or after a power loss.
         """
         for file in self.files:
             file.destroy()
@@ -510,7 +520,7 @@ class MappedFileQueue:
         """Remove every file and the emptied directories, durably.
 
         Raises:
-            OSError: some may be there, or come back after a power loss.
+            OSError: some may exist still, or after a power loss.
         """
         self.destroy()
         path = self.path

@@ -1,8 +1,8 @@
 """ReferenceResource: a resource that is released when its last user is done.
 
-Users are elements of a list, the owner at the bottom: taking and giving back an element
-is a single step of the interpreter, so neither needs a lock, and whoever removes the
-owner's element is the last.
+Each user is an element of a list, whose first element is the owner's. Appending and
+removing an element is one step of the interpreter, so neither needs a lock, and whoever
+removes the first element is the last user.
 
 Source: org.apache.rocketmq.store.ReferenceResource, RocketMQ 5.3. Differs: readers are
 always waited for; in RocketMQ a second shutdown after an interval unmaps under live
@@ -28,7 +28,7 @@ TURNED_AWAY = probe(
 class ReferenceResource(ABC):
     """Counts its users; ``clean_up`` runs once, after the last one.
 
-    ``clean_up`` has run if and only if nobody holds it, its owner included.
+    The owner counts as a user until ``shutdown``.
 
     Invariants:
         it has a holder while its owner has not released it

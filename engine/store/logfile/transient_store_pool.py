@@ -18,10 +18,10 @@ RETURNED = probe("transient_store_pool.return", "a write buffer was returned")
 
 
 class TransientStorePool:
-    """The free buffers; old contents are not cleared.
+    """The free buffers; their old contents are not cleared.
 
-    A list, since a putter borrows while the commit service gives back: each is one
-    step of the interpreter.
+    Putters borrow while the commit service returns; each is one step on a list, so
+    neither needs a lock.
     """
 
     def __init__(self, size: int, buffer_size: int) -> None:

@@ -1,1 +1,1 @@
-"""Messages: their records, byte for byte, and how they are read."""
+"""Messages: their records, byte for byte, and reading them from queues."""

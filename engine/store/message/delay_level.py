@@ -21,10 +21,11 @@ class DelayLevels(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> DelayLevels:
-        """The levels of a text as ``1s 5m 2h 3d``.
+        """Parse a text such as ``1s 5m 2h 3d``.
 
         Raises:
-            ValueError: it is none; RocketMQ's broker does not start with it.
+            ValueError: the text is not of this form; RocketMQ's broker does not start
+                then.
         """
         return _parsed(text)
 
@@ -34,12 +35,12 @@ class DelayLevels(NamedTuple):
         return len(self.delays_ms)
 
     def delay_ms(self, level: int) -> int:
-        """How long a message of a level waits."""
+        """How long a message of ``level`` waits, in milliseconds."""
         assert level > 0, level
         return self.delays_ms[min(level, self.level_max) - 1]
 
     def delivery_time(self, level: int, store_timestamp: int) -> int:
-        """When a message is due: the tags code of its unit."""
+        """When a message of ``level`` is due, in milliseconds: its unit's tags code."""
         return store_timestamp + self.delay_ms(level)
 
 

@@ -76,13 +76,15 @@ LOCAL_STORE = Host(b"\x7f\x00\x00\x01", 10912)
 
 @dataclass(slots=True)
 class Message:
-    """One message; ``born_timestamp`` is the producer's clock in milliseconds.
+    """A message as the store puts it. Times are milliseconds since the Unix epoch.
 
-    ``is_delivered``: the broker puts it into its real queue, since its delay is over.
-    ``raw_properties``: of a message of a batch, the bytes of its properties, which are
-    stored as the producer wrote them; b"" if they are made of ``properties``.
+    ``is_delivered``: its delay is over, and the broker puts it into its real queue.
+    ``raw_properties``: only of a message from a batch: the bytes of its properties,
+    stored as the producer wrote them; b"" if the record's are encoded from
+    ``properties``.
 
-    Nothing here assigns to one; that it is not frozen saves a tenth of a put.
+    Nothing here assigns to a field. The class is not frozen because that saves a tenth
+    of the time of a put.
     """
 
     topic: str
@@ -103,17 +105,17 @@ class Message:
     def waits_for_store(self) -> bool:
         """Whether the producer waits for the flush under SYNC_FLUSH.
 
-        Nobody waits for that of a delayed message that is delivered.
+        False for the delivery of a delayed message: no producer waits for it.
         """
         wants = self.properties.get(PROPERTY_WAIT_STORE_OK, "true") != "false"
         return wants and not self.is_delivered
 
     @property
     def light_queues(self) -> tuple[str, ...]:
-        """The names of the light queues (LMQ) that shall list the message as well.
+        """The names of the light queues (LMQ) that are to list the message as well.
 
-        Empty where no queue lists it, and for topics whose messages are handled once
-        more before anybody reads them.
+        Empty if no queue lists the message, and for topics whose messages are put
+        again, into another topic, before a consumer reads them.
 
         Source: MultiDispatch#isNeedHandleMultiDispatch, LmqDispatch.
         """
@@ -126,9 +128,10 @@ class Message:
 
 
 def has_unit(sys_flag: int) -> bool:
-    """Whether queues list messages of this sys_flag: only types none and commit.
+    """Whether queues list messages with this sys_flag.
 
-    Prepared and rollback share a bit; an inner batch is for a BatchConsumeQueue.
+    They list those of transaction types none and commit, but no inner batches, which
+    belong to a BatchConsumeQueue.
     """
     return sys_flag & (TRANSACTION_PREPARED | INNER_BATCH_FLAG) == 0
 
@@ -139,10 +142,10 @@ _TOPIC = re.compile(r"(?!\.{1,2}\Z)[^/\0\n\ud800-\udfff]+")
 
 @lru_cache(maxsize=4096)
 def is_topic(text: str) -> bool:
-    """Whether a topic of this name can have a directory, and a line in a list.
+    """Whether a name can be that of a directory and of a line in ``deletedTopics``.
 
-    RocketMQ's store takes any; TopicValidator lets brokers make fewer, but names of old
-    brokers, and those of MQTT's light queues, have other characters as well.
+    RocketMQ's store takes any name. Its TopicValidator allows fewer than this function,
+    but older brokers, and MQTT's light queues, use other characters too.
 
     Source: ConsumeQueueStore#createConsumeQueue; MixAll#isLmq.
     """
@@ -169,7 +172,7 @@ _SYSTEM_TOPICS = frozenset(
 
 
 def is_system_topic(topic: str) -> bool:
-    """Whether the topic is one of RocketMQ's own; upper and lower case differ.
+    """Whether the topic is one of RocketMQ's own; case matters.
 
     Source: TopicValidator#isSystemTopic, RocketMQ 5.3.0.
     """
@@ -216,7 +219,7 @@ def properties_to_bytes(properties: dict[str, str]) -> bytes:
 
 
 def properties_from_text(text: str) -> dict[str, str]:
-    """Decode properties: of two with one name the last wins, empty ones drop.
+    """Decode properties; the last value of a name counts, empty pieces are skipped.
 
     Source: MessageDecoder#string2messageProperties.
     """
@@ -229,9 +232,9 @@ def properties_from_text(text: str) -> dict[str, str]:
 
 
 def light_places(properties: dict[str, str]) -> tuple[tuple[str, int], ...]:
-    """The light queues that list a record, each with its queue offset there.
+    """The light queues that list a record, each with its queue_offset there.
 
-    A name that is illegal, or an offset that is not a number, costs only itself.
+    A light queue with an illegal name, or without a number as its offset, is left out.
 
     Source: MultiDispatch, ConsumeQueue#multiDispatchLmqQueue, which fail on both.
     """
@@ -247,7 +250,7 @@ def light_places(properties: dict[str, str]) -> tuple[tuple[str, int], ...]:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text consists of digits alone, as the store writes numbers."""
+    """Whether a text is a number as the store writes it: digits alone."""
     return text.isascii() and text.isdecimal() and len(text) < 20
 
 

@@ -5,8 +5,8 @@ i32 (0) | flag i32 | bodyLength i32, body | propertiesLength i16, properties. Th
 gets a record of each; topic, queue, hosts and times are the batch's.
 
 Source: MessageDecoder#encodeMessage, MessageExtEncoder#encode(MessageExtBatch),
-RocketMQ 5.3. Differs: a body too large is answered MESSAGE_ILLEGAL and not thrown, and
-so is one whose parts do not add up, or that is empty.
+RocketMQ 5.3. Differs: a body that is too large or empty, or whose lengths do not add
+up, is answered with MESSAGE_ILLEGAL; RocketMQ raises an exception.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _ILLEGAL = PutMessageStatus.MESSAGE_ILLEGAL
 
 
 class InnerMessage(NamedTuple):
-    """The fields that one message of a batch has of its own.
+    """The fields that each message of a batch has for itself.
 
-    ``raw`` are the properties as they lie in the batch, if they were read from one.
+    ``raw``: the bytes of its properties, if it was decoded from a batch.
     """
 
     body: bytes
@@ -75,7 +75,7 @@ def decode_batch(data: bytes) -> list[InnerMessage]:
     """Decode the messages in a batch's body.
 
     Raises:
-        MessageRejected: MESSAGE_ILLEGAL, where the parts do not add up.
+        MessageRejected: MESSAGE_ILLEGAL: the lengths do not add up.
     """
     messages: list[InnerMessage] = []
     at = 0
@@ -131,9 +131,9 @@ def expand_batch(batch: Message, max_message_size: int) -> list[Message]:
 
 
 def _joined(raw: bytes, of_batch: dict[str, str]) -> bytes:
-    """A message's own properties, byte for byte, and the batch's after them.
+    """A message's own properties, byte for byte, followed by the batch's.
 
-    b"" where they end like a record's CRC, which only the store writes.
+    b"" if they would end like a record's CRC, which only the store may write.
     """
     if not raw or ends_with_crc(raw):
         return b""

@@ -4,20 +4,22 @@ Layout, big-endian: totalSize i32 | magic i32 | bodyCRC i32 | queueId i32 | flag
 queueOffset i64 | physicalOffset i64 | sysFlag i32 | bornTimestamp i64 | bornHost 8 or
 20 | storeTimestamp i64 | storeHost 8 or 20 | reconsumeTimes i32 |
 preparedTransactionOffset i64 | bodyLength i32, body | topicLength i8 (v1) or i16 (v2),
-topic | propertiesLength i16, properties. A file ends with a filler: the bytes left
-i32 | BLANK magic i32.
+topic | propertiesLength i16, properties. A file ends with a filler: the number of bytes
+left in the file i32 | BLANK magic i32.
 
-Where ``enabled_append_prop_crc`` is on, the properties end with ``__CRC32#`` 0x01, ten
-decimal digits, the lowest first, and 0x02: a CRC over all of the record before them.
+With ``enabled_append_prop_crc`` the properties end with ``__CRC32#`` 0x01, ten decimal
+digits, the lowest first, and 0x02: a CRC over all of the record before them. Records
+without it, from before the option was turned on, are checked by their body's CRC alone.
+
+Without it no CRC covers topic and properties, and a lost sector reads as zeros. So this
+store refuses to put a NUL there, and takes a NUL that it reads for lost bytes. RocketMQ
+puts NULs; so of another program's record only two things count as loss: as many NULs in
+a row as ``_PIECE`` has; or a NUL at the properties' end, if only zeros follow the
+record, or if all of its ``_PIECE`` of the file is zeros.
 
 Source: CommitLog#checkMessageAndReturnSize, MessageExtEncoder, RocketMQ 5.3. Differs:
-a record counts only at the offset it says is its own, its length is bounded before
-anything is read, and a filler must reach to its file's end. Without that property no
-CRC covers topic and properties, and a lost sector reads as zeros: so a put refuses a
-NUL, and a check of CRCs takes one as loss; RocketMQ takes one, so of what others wrote
-only ``_PIECE`` NULs in a row count as loss, or one at the end if nothing follows or its
-piece of the file is all NULs. A record without that property is told by its body's CRC:
-turning the option on does not cost the messages that are there.
+a record counts only at the phy_offset that it contains, its length is checked before
+anything else is read, and a filler must reach to its file's end.
 """
 
 from __future__ import annotations
@@ -122,13 +124,13 @@ def check_message(
 
     Args:
         data: bytes of one log file, at least up to the end of the record; with
-            ``takes_nul`` also the ``SEEN_BEHIND`` after it, where the file has them.
+            ``takes_nul`` also the ``SEEN_BEHIND`` bytes after it, if the file has them.
         at: where in ``data`` the record begins.
-        phy_offset: where in the log that is.
+        phy_offset: where that is in the log.
         left_in_file: bytes from there to the end of the log file.
-        check_crc: compare the body with its CRC.
-        prop_crc: with ``check_crc``: if the record has a CRC over all of it, too.
-        takes_nul: its properties may hold NULs, as RocketMQ lets them.
+        check_crc: check the body's CRC.
+        prop_crc: with ``check_crc``, also the CRC over the record, where it has one.
+        takes_nul: the properties may have NULs, since RocketMQ may have written them.
 
     Source: CommitLog#checkMessageAndReturnSize.
     """
@@ -224,10 +226,11 @@ def _check_names(
 def _has_lost(
     properties: bytes, behind: bytes, in_piece: int, *, takes_nul: bool
 ) -> bool:
-    """Whether NULs in the properties say that bytes were lost.
+    """Whether NULs in the properties show that bytes were lost.
 
-    ``behind`` are the bytes after the record: whatever loses its end loses them, as far
-    as they lie in one piece of the file with the record's last ``in_piece`` bytes.
+    ``behind`` are the bytes after the record, ``in_piece`` how many of the record's
+    last bytes lie in the same ``_PIECE`` of the file as they: whatever loses these
+    bytes loses those too.
     """
     written = _written_part(properties)
     if not takes_nul:
@@ -241,10 +244,11 @@ def _has_lost(
 
 
 def _written_part(properties: bytes) -> bytes:
-    """The properties without the bytes that RocketMQ 5.3.0 adds after light queues'.
+    """The properties without the 20 bytes that RocketMQ 5.3.0 appends by mistake.
 
-    RocketMQ reserves room for a CRC it does not write: 20 bytes of what its buffer
-    held. Records of this store end with the offsets in light queues, or with that CRC.
+    Behind a record's offsets in light queues it reserves room for a CRC that it does
+    not write, so that old bytes of its buffer stay there. This store's records end with
+    the offsets, or with the CRC.
     """
     if _MULTI_QUEUE_OFFSET not in properties or properties[-21:-20] != b"\x02":
         return properties
@@ -269,9 +273,9 @@ def properties_of(record: bytes) -> dict[str, str]:
 
 
 def size_beyond(data: bytes, at: int, left_in_file: int) -> int:
-    """Bytes to read from ``at`` to have the whole record, if more are needed; else 0.
+    """How many bytes from ``at`` on must be read to have the whole record.
 
-    0 if what is there will do: the record is intact, or it is not a record.
+    0 if ``data`` has enough: the record is all there, or it is not a record.
     """
     there = len(data) - at
     if there < BLANK_SIZE_MIN:
@@ -283,7 +287,7 @@ def size_beyond(data: bytes, at: int, left_in_file: int) -> int:
 
 
 def store_timestamp_of(record: bytes) -> int:
-    """A record's store time, from its first ``FIXED_SIZE`` bytes."""
+    """A record's store time in milliseconds, from its first ``FIXED_SIZE`` bytes."""
     sys_flag = int.from_bytes(record[36:40], "big")
     at = _STORE_TIMESTAMP_AT[16 if sys_flag & BORN_HOST_V6_FLAG else 4]
     timestamp: int = _TIMESTAMP.unpack_from(record, at)[0]

@@ -1,4 +1,4 @@
-"""A record read back as the message that it was put as, for whoever has it put again.
+"""Decodes a record into the message that it was put as, to put the message again.
 
 Source: org.apache.rocketmq.common.message.MessageDecoder#decode, MessageExt, RocketMQ
 5.3.
@@ -34,12 +34,12 @@ class MessageExt:
 
     @property
     def message_id(self) -> str:
-        """RocketMQ's id of it, which says where it is stored."""
+        """RocketMQ's offsetMsgId: the store host and the record's phy_offset."""
         return message_id(self.message.store_host, self.phy_offset)
 
 
 def decode_message_ext(record: bytes) -> MessageExt:
-    """The message of a record that is known to be intact."""
+    """Decode a record that is known to be intact; broken bytes give nonsense."""
     sys_flag = int.from_bytes(record[36:40], "big")
     header = HEADERS[
         16 if sys_flag & BORN_HOST_V6_FLAG else 4,

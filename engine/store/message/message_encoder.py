@@ -1,11 +1,12 @@
 """Encodes a message into its record, all but its offsets and store time.
 
-The layout is told in ``message_codec``, which reads it.
+``message_codec`` describes the layout, and decodes it.
 
 Source: org.apache.rocketmq.store.MessageExtEncoder, RocketMQ 5.3. Differs: the version
-follows the topic's bytes, not its characters; the flags of IPv6 follow the addresses;
-what would not be read again as it was put is refused: a NUL, a number out of its range,
-a delay that is not a number, names of properties that are the store's own.
+is chosen by the topic's length in bytes, not in characters; the flags for IPv6 are set
+by the addresses; and a message is refused that would not be decoded as it was put: a
+NUL, a number out of its range, a delay that is not a number, a property whose name only
+the store may use.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class EncodedMessage:
     """A record without the fields that only the append knows: offsets and store time.
 
     Attributes:
-        size: bytes of the record.
+        size: the record's bytes.
     """
 
     __slots__ = ("_has_prop_crc", "_header", "_parts", "_tail", "size")
@@ -103,8 +104,8 @@ def encode_message(
     ``prop_crc`` ends it with a CRC over all of it.
 
     Raises:
-        MessageRejected: MESSAGE_ILLEGAL or PROPERTIES_SIZE_EXCEEDED, before anything
-            is consumed.
+        MessageRejected: MESSAGE_ILLEGAL or PROPERTIES_SIZE_EXCEEDED, it has taken no
+            queue_offset.
 
     Source: MessageExtEncoder#encode.
     """
@@ -143,7 +144,7 @@ def encode_message(
 
 
 def check_reserved(message: Message) -> None:
-    """Refuse properties that only the store writes, and messages of other stores.
+    """Refuse properties that only the store may write, and inner batches.
 
     Raises:
         MessageRejected: MESSAGE_ILLEGAL.
@@ -163,11 +164,11 @@ def check_reserved(message: Message) -> None:
 
 
 def check_light_queues(topic: str, names: tuple[str, ...]) -> None:
-    """Refuse a list of light queues that names something else, or one twice.
+    """Refuse a list of light queues with a name that is none, or with one name twice.
 
     Raises:
-        MessageRejected: MESSAGE_ILLEGAL. RocketMQ appends such a record; nothing after
-            it is dispatched any more, and the store does not start again.
+        MessageRejected: MESSAGE_ILLEGAL. RocketMQ appends such a record; then nothing
+            after it is dispatched any more, and the store does not start again.
     """
     for number, name in enumerate(names):
         if not is_light_queue(name):

@@ -1,8 +1,8 @@
-"""MessageReader: reads a queue from a queue offset, and says where to go on.
+"""MessageReader: reads a queue from a queue_offset, and returns where to read on.
 
 Source: DefaultMessageStore#getMessage, #isTheBatchFull, RocketMQ 5.3. Differs: a read
-never creates a queue, a record that cannot be read costs only itself, and tags are
-compared by their text where their hash agrees.
+never creates a queue, a record that cannot be read is skipped alone, and where the hash
+of the tags agrees their text is compared.
 """
 
 from __future__ import annotations
@@ -54,14 +54,17 @@ FROM_DISK = probe(
 
 
 class PullLimits(NamedTuple):
-    """The limits of one answer: messages, and bytes after its first message."""
+    """The limits of one answer: how many messages, and how many bytes.
+
+    The first message is returned however large it is.
+    """
 
     messages: int
     size: int
 
 
 class ListedMessage(NamedTuple):
-    """One unit of a queue; ``tags_code`` is None if it is no longer known."""
+    """One unit of a queue; ``tags_code`` None: its consumequeue_ext entry is lost."""
 
     queue_offset: int
     phy_offset: int
@@ -93,7 +96,7 @@ class MessageReader:
         """Up to ``max_msg_nums`` messages from ``queue_offset`` on.
 
         With a filter or a tag expression, only messages that match; the next read
-        begins after those passed over.
+        begins after those that were skipped.
 
         Raises:
             OSError: the medium could not be read.
@@ -112,7 +115,9 @@ class MessageReader:
     def offset_by_time(
         self, topic: str, queue_id: int, timestamp: int, boundary: BoundaryType
     ) -> int:
-        """The queue_offset of a store time; see ``time_search``. 0: no such queue.
+        """The queue_offset for a store time in milliseconds; 0 without the queue.
+
+        See ``time_search``.
 
         Source: DefaultMessageStore#getOffsetInQueueByTime.
         """
@@ -127,10 +132,10 @@ class MessageReader:
         return offset_by_time(low, high, timestamp, boundary, time_at)
 
     def store_timestamp(self, topic: str, queue_id: int, queue_offset: int) -> int:
-        """Store time of the message at a queue offset; -1 if there is none.
+        """Store time of the message at a queue_offset; -1 if there is none.
 
-        Source: DefaultMessageStore#getMessageStoreTimeStamp, which tells of a blank
-        what lies where it points.
+        Source: DefaultMessageStore#getMessageStoreTimeStamp, which for a pre-blank unit
+        returns that of whatever its phy_offset points at.
         """
         queue = self._consume_queues.find(topic, queue_id)
         if queue is None or not queue.min_offset <= queue_offset < queue.max_offset:
@@ -157,17 +162,17 @@ class MessageReader:
         ]
 
     def min_offset(self, topic: str, queue_id: int) -> int:
-        """The first queue_offset that a queue still has; 0: no such queue."""
+        """The first queue_offset that a queue still has; 0 without the queue."""
         queue = self._consume_queues.find(topic, queue_id)
         return queue.min_offset if queue is not None else 0
 
     def max_offset(self, topic: str, queue_id: int) -> int:
-        """The queue_offset that dispatch gives next; 0: no such queue."""
+        """The queue_offset of the next message dispatched; 0 without the queue."""
         queue = self._consume_queues.find(topic, queue_id)
         return queue.max_offset if queue is not None else 0
 
     def is_in_memory(self, topic: str, queue_id: int, queue_offset: int) -> bool:
-        """Whether a queue has a message there, near enough to the log's end.
+        """Whether a queue has a message there, so near the log's end as to be cached.
 
         Source: DefaultMessageStore#checkInMemByConsumeOffset, which asks the page
         cache since 5.0.
@@ -248,7 +253,8 @@ class MessageReader:
     def earliest_timestamp(self) -> int:
         """Store time of the log's first intact message; -1 if it has none.
 
-        A damaged file that was closed has a filler after its damage.
+        Searches past damage: a damaged file may have a BLANK that was appended to close
+        it.
 
         Raises:
             OSError: the medium could not be read.
@@ -287,7 +293,7 @@ class MessageReader:
 
     @property
     def _memory_from(self) -> int:
-        """The phy_offset from which the log is taken to be in memory.
+        """The phy_offset from which on the log counts as being in memory.
 
         Source: DefaultMessageStore#checkInMemByCommitOffset.
         """

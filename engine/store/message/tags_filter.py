@@ -3,8 +3,8 @@
 ``*`` asks for all, ``A || B`` for those tagged A or B; tags are compared whole.
 
 Source: FilterAPI#buildSubscriptionData, DefaultMessageFilter, RocketMQ 5.3. Differs:
-where the hash in the unit agrees the text in the record decides; there, messages whose
-tags only share a hash pass, and the client has to drop them.
+where the hash in the unit agrees, the text in the record is compared too; RocketMQ's
+broker returns messages whose tags only share the hash, and the client drops them.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ class TagsFilter:
     ) -> bool:
         """Whether the record of a unit with this tags code may match.
 
-        A code that is not a hash is a delivery time or an address, and says nothing of
-        tags.
+        True for a code that is no hash of tags: a delivery time, or an address.
 
         Source: DefaultMessageFilter#isMatchedByConsumeQueue; it takes the low half.
         """

@@ -1,1 +1,1 @@
-"""ConsumeQueues: the index of each queue over the log."""
+"""ConsumeQueues: the units of each queue, and their extension files."""

@@ -1,12 +1,12 @@
-"""ConsumeQueue: the index of one queue over the CommitLog.
+"""ConsumeQueue: a queue's units, which point at its records in the CommitLog.
 
 A queue is a run of fixed 20-byte units, so unit n lies at byte n * 20. Reput appends
 units, pulls read them, a start cuts those that do not agree with the log. This module
 knows units and files; what a message is belongs to ``message_codec``.
 
-Source: org.apache.rocketmq.store.ConsumeQueue, RocketMQ 5.3. Differs: a unit lies at
-its own queue_offset or nowhere, the order check holds for queue_offset 0 too, a
-pre-blank unit never counts as built, and recovery compares units with their records.
+Source: org.apache.rocketmq.store.ConsumeQueue, RocketMQ 5.3. Differs: a unit is written
+at its own queue_offset or not at all, also at queue_offset 0; a pre-blank unit never
+counts as a record's; and a start compares units with their records.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ConsumeQueue:
 
     Invariants:
         min_offset and first_known are queue offsets, at least 0
-        no part of a unit stands at the end
+        the queue's end is the end of a whole unit
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class ConsumeQueue:
         Its bit map goes into consumequeue_ext, if the queue has it.
 
         Raises:
-            OSError: the unit was not appended; ask again.
+            OSError: the unit was not appended; call again.
 
         Source: ConsumeQueue#putMessagePositionInfoWrapper, #putMessagePositionInfo, its
         order-check table.
@@ -151,13 +151,13 @@ class ConsumeQueue:
             raise
 
     def unit_of(self, request: DispatchRequest) -> bytes:
-        """The unit of one record, as it is without a bit map."""
+        """Encode the unit of one record, without a consumequeue_ext address."""
         return encode_unit(
             request.commit_log_offset, request.msg_size, request.tags_code
         )
 
     def unit_place(self, queue_offset: int) -> int:
-        """The phy_offset of a recovered unit; -1 if there is none, or a pre-blank."""
+        """The phy_offset in a recovered unit; -1 without a unit or for a pre-blank."""
         offset = queue_offset * CQ_STORE_UNIT_SIZE
         unit = self._recovered_bytes(offset, CQ_STORE_UNIT_SIZE)
         if len(unit) < CQ_STORE_UNIT_SIZE:
@@ -168,7 +168,7 @@ class ConsumeQueue:
     def _unit_with_address(
         self, ext: ConsumeQueueExt, request: DispatchRequest
     ) -> bytes:
-        """The record's unit, with the address of its consumequeue_ext entry."""
+        """Encode the record's unit with the address of its consumequeue_ext entry."""
         if request.consume_queue_offset < self.max_offset:
             return self.unit_at(request.consume_queue_offset)
         place = (request.commit_log_offset, request.consume_queue_offset)
@@ -182,10 +182,10 @@ class ConsumeQueue:
         return encode_unit(request.commit_log_offset, request.msg_size, code)
 
     def passes(self, wanted: MessageFilter, code: int) -> bool:
-        """Whether the message of a unit with this tags code may be ``wanted``.
+        """Whether the message of a unit with tags code ``code`` may be ``wanted``.
 
-        A code that is an address stands for the entry there; without such an entry
-        nobody knows the message's tags.
+        If the code is a consumequeue_ext address, the entry there decides; without an
+        entry the message's tags are unknown.
 
         Source: ConsumeQueue#getExt, MessageFilter#isMatchedByConsumeQueue.
         """
@@ -196,9 +196,11 @@ class ConsumeQueue:
         return wanted.is_matched_by_consume_queue(known, said)
 
     def tags_code_of(self, code: int) -> int | None:
-        """The tags code that ``code`` stands for, by itself or as an address.
+        """The tags code: ``code`` itself, or that of the entry at this address.
 
-        None: it is an address, and no entry is there. Source: ConsumeQueue#getExt.
+        None if it is an address without an entry.
+
+        Source: ConsumeQueue#getExt.
         """
         if self._ext is None or not is_address(code):
             return code
@@ -222,10 +224,10 @@ class ConsumeQueue:
         APPENDED.hit()
 
     def _pre_blank(self, expect: int, blank: bytes) -> None:
-        """Fill the queue_offsets before ``expect`` with placeholder units.
+        """Fill the queue_offsets before ``expect`` with pre-blank units.
 
-        No record of the log has these offsets. Placeholders have a size that no record
-        has, so no pull ever reads through them.
+        The log has no records with these offsets. The size in a pre-blank unit is one
+        that no record has, so that a pull never takes it for a message.
 
         Source: ConsumeQueue#fillPreBlank.
         """
@@ -267,12 +269,11 @@ class ConsumeQueue:
         return queue_offset + units - queue_offset % units
 
     def recover(self, trusted_below: int = 0) -> None:
-        """Find the end of the units without changing the disk.
+        """Find the end of the units, without changing the disk.
 
-        A unit counts while phy_offset >= 0 and size > 0 and its file follows the one
-        before. Whether it is right is decided by comparing it with the log:
-        ``agrees_with``. Files before the last one that begins with a record below
-        ``trusted_below`` are not read.
+        Units count as long as phy_offset >= 0 and size > 0 and no file is missing;
+        ``agrees_with`` then compares each with its record. Of the files that begin with
+        a record below ``trusted_below`` only the last is read.
 
         Source: ConsumeQueue#recover, which trusts all but the last three files.
         """
@@ -301,7 +302,7 @@ class ConsumeQueue:
         self._recovered_end = end
 
     def _first_to_read(self, trusted_below: int) -> int:
-        """The last file after full ones that begins below ``trusted_below``."""
+        """The number of the first file to read: all before it are full and trusted."""
         files = self.mapped_files.files
         before, end = -1, files[0].file_from_offset
         for number, file in enumerate(files):
@@ -317,14 +318,14 @@ class ConsumeQueue:
 
     @property
     def first_offset(self) -> int:
-        """The lowest queue_offset for which the queue's files have room."""
+        """The first queue_offset of the queue's first file; 0 without a file."""
         return max(0, self.mapped_files.min_offset) // CQ_STORE_UNIT_SIZE
 
     def end_of_damaged(self, first: int, end: int, damage: Damage, log_end: int) -> int:
-        """The end of the recovered units from ``first`` on that rise within the log.
+        """How far units from ``first`` on can be those of damaged records.
 
-        They only hold numbers: a reader finds no message through them. They count up to
-        ``log_end`` at most.
+        Such units show which queue_offsets are in use; no message is read through them.
+        They ascend, and point at damaged or expired bytes, at ``log_end`` at most.
         """
         last_seen = self.unit_at(first - 1) if first > self.first_offset else b""
         before = UNIT.unpack(last_seen)[0] + 1 if last_seen else 0
@@ -352,11 +353,14 @@ class ConsumeQueue:
         log_min_offset: int = 0,
         /,
     ) -> bool:
-        """Whether the recovered queue has this record's unit, intact, in its place.
+        """Whether the recovered queue has exactly this record's unit in its place.
 
-        Unless the unit ``is_proven`` durable, its bit map is not trusted: a power loss
-        may have torn it. Units of records before ``log_min_offset`` have expired and
-        prove nothing.
+        Args:
+            request: the record.
+            is_proven: whether the unit is known to be durable; if not, a power loss may
+                have torn its bit map, which then counts as wrong.
+            log_min_offset: units of records before it have expired, and their
+                consumequeue_ext addresses are not compared with this unit's.
         """
         offset = request.consume_queue_offset * CQ_STORE_UNIT_SIZE
         at = offset - self._window_start
@@ -405,10 +409,9 @@ class ConsumeQueue:
         return file.read(position, until - offset) if until > offset else b""
 
     def first_unit_at_or_past(self, phy_offset: int) -> int:
-        """The queue_offset of the first recovered unit at or past ``phy_offset``.
+        """The first recovered unit that points at or past ``phy_offset``.
 
-        That is of the first unit whose record lies there; without one, of the units'
-        end.
+        Returns its queue_offset; without such a unit, that after the last unit.
         """
         for file in self.mapped_files.files[self._first_read :]:
             size = min(file.file_size, self._recovered_end - file.file_from_offset)
@@ -419,6 +422,8 @@ class ConsumeQueue:
 
     def truncate_dirty_units(self, queue_offset: int, *, clean: bool = False) -> None:
         """Keep the recovered units before ``queue_offset`` and erase the rest.
+
+        With ``clean``, consumequeue_ext entries of expired units are kept.
 
         Source: ConsumeQueue#truncateDirtyLogicFiles, which takes a first unit of zeros
         for an entry, and leaves flushed_where past the end.
@@ -436,9 +441,10 @@ class ConsumeQueue:
             self._ext.truncate_by_max_address(at, keep=clean and self.first_offset > 0)
 
     def _last_address_before(self, queue_offset: int, log_min_offset: int = 0) -> int:
-        """The newest consumequeue_ext address in a unit before; else NO_ADDRESS.
+        """The consumequeue_ext address in the newest unit before that has one.
 
-        Units whose records lie before ``log_min_offset`` are not asked.
+        NO_ADDRESS without one. The search ends at a unit whose record lies before
+        ``log_min_offset``.
         """
         for before in range(queue_offset - 1, self.first_offset - 1, -1):
             phy_offset, _, code = UNIT.unpack(self.unit_at(before) or PRE_BLANK)
@@ -462,7 +468,7 @@ class ConsumeQueue:
         """Remove the queue's files and directories durably, consumequeue_ext first.
 
         Raises:
-            OSError: some may be there, or come back after a power loss.
+            OSError: some may exist still, or after a power loss.
         """
         if self._ext is not None:
             self._ext.mapped_files.remove()
@@ -472,10 +478,9 @@ class ConsumeQueue:
         self._beside = None
 
     def set_flushed(self, queue_offset: int) -> None:
-        """Count the units before ``queue_offset`` as durable and write the rest again.
+        """Count the units before ``queue_offset`` as durable; write the rest again.
 
-        See ``MappedFile.rewrite``: after a failed sync pages may be clean but not on
-        disk.
+        Otherwise no sync might ever write these: see ``MappedFile.rewrite``.
         """
         offset = min(queue_offset * CQ_STORE_UNIT_SIZE, self.mapped_files.max_offset)
         self.mapped_files.flushed_where = max(self.mapped_files.min_offset, offset)
@@ -494,8 +499,7 @@ class ConsumeQueue:
     def correct_min_offset(self, log_min_offset: int) -> None:
         """Set min_offset to the first unit whose record the log still has.
 
-        Without such a unit it is the queue's end. Units that dispatch appends meanwhile
-        stay.
+        Without such a unit, to the queue's end. Dispatch may append units meanwhile.
 
         Source: ConsumeQueue#correctMinOffset.
         """
@@ -514,7 +518,10 @@ class ConsumeQueue:
         self.min_offset = low
 
     def delete_expired(self, log_min_offset: int, pause: Callable[[], None]) -> int:
-        """Delete the files whose last unit points before ``log_min_offset``.
+        """Delete files whose last unit points before ``log_min_offset``.
+
+        Returns how many files were deleted, those of consumequeue_ext included;
+        ``pause`` is called between two files.
 
         Source: MappedFileQueue#deleteExpiredFileByOffset.
         """
@@ -535,7 +542,7 @@ class ConsumeQueue:
         """Sync one file of the queue; return whether its flushed position moved.
 
         Raises:
-            OSError: the mark has not moved, and no later sync may move it.
+            OSError: the position has not moved, and no later sync may move it.
         """
         if self._ext is not None:
             self._ext.flush()

@@ -1,18 +1,18 @@
-"""ConsumeQueueExt: entries of consumequeue_ext, for what a unit has no room for.
+"""ConsumeQueueExt: the files consumequeue_ext, with what filters need of a message.
 
-An entry (RocketMQ: CqExtUnit) holds what filters need of a message: its tags code, its
-store time and a bit map. Layout, big-endian: size i16 | tags_code i64 | msg_store_time
+An entry (RocketMQ: CqExtUnit) has a message's tags code, store time and bit map, for
+which a unit has no room. Layout, big-endian: size i16 | tags_code i64 | msg_store_time
 i64 | size of the bit map i16, bit map. A file's last four bytes are never used; where
 an entry does not fit, a size of -1 closes the file. The queue's unit then holds an
-address in place of the tags code: the byte offset above the least i64, a value that no
+address in place of the tags code: the least i64 plus the entry's byte offset, which no
 32-bit hash reaches.
 
-These files are derived from the log as the queue is: a start trusts an address only if
-its entry is the record's and addresses rise from unit to unit, and it cuts off entries
-that no unit leads to.
+These files follow from the log, as the queue does: a start trusts an address only if
+the entry there is the record's and addresses ascend from unit to unit, and it cuts
+entries to which no unit points.
 
 Source: org.apache.rocketmq.store.ConsumeQueueExt, RocketMQ 5.3. Differs: entries are
-synced before the units that lead to them, and bytes cut off are erased.
+synced before the units that point at them, and bytes cut off are erased.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class ConsumeQueueExt:
         """Append an entry and return its address; ``NO_ADDRESS`` if it fits no file.
 
         Raises:
-            OSError: no address leads to it; ask again.
+            OSError: the entry was not added; call again.
 
         Source: ConsumeQueueExt#put, #fullFillToEnd.
         """
@@ -170,11 +170,12 @@ class ConsumeQueueExt:
         return file, offset - file.file_from_offset
 
     def truncate_by_max_address(self, address: int, *, keep: bool = False) -> None:
-        """Keep the entries up to the one at ``address``, or none if it is no address.
+        """Keep the entries up to the one at ``address``.
 
-        ``keep``: keep all in any case, since they belong to expired messages and are
-        durable. Where nothing is left at an address, of a damaged record's unit, say,
-        no later entry gets it: that unit would lead to another record's.
+        If no entry is there, keep none, and append later ones past ``address``: a
+        damaged record's unit may point there, and must not come to point at another
+        record's entry. ``keep``: if ``address`` is not an address, keep every entry,
+        because they belong to expired messages and are durable.
 
         Source: ConsumeQueueExt#truncateByMaxAddress.
         """
@@ -194,14 +195,14 @@ class ConsumeQueueExt:
         self.mapped_files.truncate_dirty_files(end)
 
     def _first_file_past(self, address: int) -> int:
-        """Where a file begins whose addresses are all higher; 0 if there is none."""
+        """The offset of a file that begins past every present address; 0 if none."""
         size = self.mapped_files.file_size
         begin = (address - OFFSET_ADDED) // size * size + size
         has_room = is_address(address) and is_address(begin + size + OFFSET_ADDED)
         return begin if has_room else 0
 
     def truncate_by_min_address(self, address: int) -> int:
-        """Remove files with only entries before ``address``; returns how many.
+        """Remove files whose entries all lie before ``address``; returns how many.
 
         Source: ConsumeQueueExt#truncateByMinAddress.
         """
@@ -221,10 +222,9 @@ class ConsumeQueueExt:
         return deleted
 
     def set_unflushed(self) -> None:
-        """Count no entry as durable; the next flush writes all of them again.
+        """Count no entry as durable, so that the next flush writes all again.
 
-        See ``MappedFile.rewrite``: after a failed sync pages may be clean but not on
-        disk.
+        Otherwise no sync might ever write them: see ``MappedFile.rewrite``.
         """
         start = max(0, self.mapped_files.min_offset)
         self.mapped_files.flushed_where = start
@@ -236,7 +236,7 @@ class ConsumeQueueExt:
         """Sync every entry.
 
         Raises:
-            OSError: some units may never be durable in this life of the store.
+            OSError: some entries may never be durable in this life of the store.
         """
         end = self.mapped_files.max_offset
         while self.mapped_files.flushed_where < end and self.mapped_files.flush(0):
@@ -248,7 +248,7 @@ class ConsumeQueueExt:
 
 
 def _end_of_units(data: bytes) -> int:
-    """The end of a file's entries by their sizes; its length if it is closed."""
+    """The end of a file's entries, by their sizes; the file's length if closed."""
     position = 0
     while position + UNIT_SIZE_MIN <= len(data) - END_BLANK_SIZE:
         (size,) = _SIZE.unpack_from(data, position)

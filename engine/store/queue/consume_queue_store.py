@@ -2,7 +2,7 @@
 
 Source: org.apache.rocketmq.store.queue.ConsumeQueueStore, QueueOffsetOperator, RocketMQ
 5.3. Differs: a start compares every unit with its record, so it knows which units each
-queue lacks; next queue offsets are read from the log as well.
+queue lacks; the next queue offsets follow from the log's records too.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class ConsumeQueueStore:
                     yield topic, int(name)
 
     def recover_all(self) -> None:
-        """Read the files of every queue again, and all of them."""
+        """Read every file of every queue again."""
         for queue in self._queues.values():
             queue.mapped_files.lose_again()
             queue.recover()
@@ -139,7 +139,7 @@ class ConsumeQueueStore:
         Args:
             durable_offset: units of records before it are known to be durable.
             damage: the damage of the log found so far; it grows during the scan.
-            trusts_bit_maps: those of all units are known to be durable.
+            trusts_bit_maps: whether the bit maps of all units are known to be durable.
         """
         return QueueAudit(
             self._queues,
@@ -155,19 +155,22 @@ class ConsumeQueueStore:
         return any(queue.recovered_units for queue in self._queues.values())
 
     def files(self) -> list[MappedFile]:
-        """The files of every queue, those of consumequeue_ext not among them."""
+        """The files of every queue, without those of consumequeue_ext."""
         queues = [queue for _, queue in sorted(self._queues.items())]
         return [file for queue in queues for file in queue.mapped_files.files]
 
     def misnamed(self) -> list[str]:
-        """Paths in queues' folders that are numbers, and no names of queue files."""
+        """Files of queues that RocketMQ would load and this store skips.
+
+        See ``MappedFileQueue.misnamed``.
+        """
         queues = [queue for _, queue in sorted(self._queues.items())]
         return [path for queue in queues for path in queue.mapped_files.misnamed()]
 
     def count_losses(
         self, losses: Losses, to_come: UnitsToCome, scan: LogScan, *, crashed: bool
     ) -> None:
-        """Count the units that ``recover`` would cut, and dispatch not make again."""
+        """Count the units that ``recover`` would cut and dispatch not build again."""
         queues, deleted = self._queues, self.deleted
         ends = {
             key: self._end_of(key, queue, to_come.audit, scan)
@@ -176,9 +179,9 @@ class ConsumeQueueStore:
         count_queues(losses, queues, to_come, ends, scan, deleted, crashed=crashed)
 
     def recover(self, audit: QueueAudit, scan: LogScan, *, clean: bool) -> None:
-        """Cut each queue where it disagrees with the log, and set the queue offsets.
+        """Cut each queue where it disagrees with the log; set the next queue offsets.
 
-        ``clean``: after an orderly shutdown everything found is durable.
+        ``clean``: the previous shutdown was orderly, so everything found is durable.
 
         Source: ConsumeQueueStore#truncateDirty, #recoverOffsetTable.
         """
@@ -209,11 +212,11 @@ class ConsumeQueueStore:
             self._next_offsets[key] = max(known, next_offset)
 
     def sync_found(self) -> None:
-        """Make everything durable that a start kept, cut and removed.
+        """Make durable what a start has kept, cut and removed.
 
-        The previous run may have ended between a removal and its sync. A queue that
-        gets no new unit is not flushed again, so a removed file could come back after
-        an orderly shutdown.
+        The previous run may have ended between a removal and its sync. A queue without
+        new units is not flushed again, so a removed file could come back even after an
+        orderly shutdown.
 
         Raises:
             OSError: it may not be durable; the next start tries again.
@@ -222,7 +225,7 @@ class ConsumeQueueStore:
             files.sync_found()
 
     def settle_deletions(self) -> None:
-        """Sync the cleaner's removals again where their sync failed.
+        """Sync directories where the sync of the cleaner's last removal failed.
 
         Raises:
             OSError: a power loss may bring back a file.
@@ -234,10 +237,10 @@ class ConsumeQueueStore:
         return [files for queue in self._queues.values() for files in queue.folders]
 
     def _remove_left_overs(self, audit: QueueAudit, read_from: int) -> None:
-        """Finish deletions that a crash cut short: remove queues without a live unit.
+        """Finish deletions that a crash interrupted: remove queues without live units.
 
-        A unit after ``read_from`` that points at a record of the queue would have been
-        seen.
+        Records before ``read_from`` were not read, so a queue with units of such
+        records stays.
         """
         for key, queue in list(self._queues.items()):
             dead_below = self.deleted.dead_below(*key)
@@ -273,7 +276,7 @@ class ConsumeQueueStore:
     def _end_of(
         key: QueueKey, queue: ConsumeQueue, audit: QueueAudit, scan: LogScan
     ) -> int | None:
-        """Where a start cuts a queue; None if the log has no record of it."""
+        """The queue_offset at which to cut a queue; None if the log has none of it."""
         end = audit.first_wrong.get(key, audit.next_offsets.get(key))
         if audit.damage.ranges and key not in audit.first_wrong:
             # Of its last messages nothing may be left but their numbers.
@@ -297,10 +300,10 @@ class ConsumeQueueStore:
         self._next_offsets[key] = self._next_offsets.get(key, 0) + count
 
     def dispatch(self, request: DispatchRequest) -> None:
-        """Append one record's unit to its queue, unless it is there.
+        """Append one record's unit to its queue, unless the queue has it.
 
         Raises:
-            OSError: it may not be listed; ask again.
+            OSError: the unit may be missing; call again.
 
         Source: CommitLogDispatcherBuildConsumeQueue.
         """
@@ -335,7 +338,7 @@ class ConsumeQueueStore:
 
     @property
     def max_phy_offset(self) -> int:
-        """Where the newest record ends that any queue lists; 0 if none does.
+        """The end of the newest record that any queue lists; 0 if none does.
 
         Raises:
             OSError: the medium could not be read.
@@ -346,7 +349,7 @@ class ConsumeQueueStore:
         return max(newest, default=0)
 
     def flush(self, least_pages: int) -> int:
-        """Sync what is due in every queue; returns how many files were synced.
+        """Sync each queue that has enough dirty pages; returns how many files.
 
         Raises:
             OSError: some units may never be durable in this life of the store.
@@ -378,7 +381,7 @@ class ConsumeQueueStore:
     def delete(self, topic: str, queue_id: int) -> None:
         """Remove a queue, or with ``ALL_QUEUES`` every queue of the topic.
 
-        The caller holds ``flush_lock`` and lets no put in.
+        The caller holds ``flush_lock`` and keeps puts out.
 
         Raises:
             OSError: some files may be left; a start removes them.
@@ -400,15 +403,15 @@ class ConsumeQueueStore:
                 raise
 
     def correct_min_offset(self, log_min_offset: int) -> None:
-        """Set every queue's min_offset to its first unit with a record in the log."""
+        """Set each queue's min_offset to its first unit whose record the log has."""
         for queue in list(self._queues.values()):
             queue.correct_min_offset(log_min_offset)
 
     def delete_expired(self, log_min_offset: int, pause: Callable[[], None]) -> int:
         """Delete queue files with only expired units; returns how many.
 
-        ``pause`` is called between two files of a queue, and after a queue that lost
-        any.
+        ``pause`` is called between two files of a queue, and after a queue of which
+        files were deleted.
 
         Raises:
             OSError: the disk failed; call again.

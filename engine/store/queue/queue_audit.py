@@ -21,21 +21,26 @@ LACKED = probe("queue_audit.lacked", "a record has no unit")
 class QueueAudit:
     """The result of comparing the queues with the log, gathered during a scan.
 
+    A queue *lacks* a record if it has no unit, or a wrong one, in the record's place.
+
     Attributes:
         damage: the damage of the log found so far; it grows during the scan.
-        durable_offset: units of records that lie before are known durable.
-        first_offsets: the queue offset of the first record of each queue.
-        next_offsets: that after the newest record of each queue.
-        first_wrong: the first queue offset at which a queue disagrees with the log.
-        first_unflushed: the first whose unit is not known to be durable.
-        first_wrong_phy_offset: the first record that a queue lacks; -1: none.
-        first_unsure_timestamp: the store time of the first record that is either.
-        dispatched_timestamp: the store time of the last record before any queue lacks
-            one.
-        lacks_unread: a queue lacks units of records that were not read.
-        first_wrong_places: of each such queue the phy_offset of the record there.
-        first_misnumbered: the first record that skips more queue offsets than the log
-            before it has room for; -1: none.
+        durable_offset: units of records before this phy_offset are known to be durable.
+        first_offsets: the queue_offset of each queue's first record.
+        next_offsets: the queue_offset after each queue's last record.
+        first_wrong: the first queue_offset at which a queue disagrees with the log, for
+            each queue that does.
+        first_wrong_places: of each such queue the phy_offset of the record it lacks.
+        first_unflushed: each queue's first queue_offset whose unit is not known to be
+            durable.
+        first_wrong_phy_offset: the first record that any queue lacks; -1 if none does.
+        first_unsure_timestamp: the store time of the first record that a queue lacks or
+            whose unit is not known to be durable; -1 if there is none.
+        dispatched_timestamp: the store time of the last record before the first that a
+            queue lacks.
+        lacks_unread: whether a queue lacks units of records that were not read.
+        first_misnumbered: the first record whose queue_offset leaves out more than the
+            log before it has room for; -1 if there is none.
     """
 
     def __init__(
@@ -113,7 +118,11 @@ class QueueAudit:
     def _note_skipped(
         self, request: DispatchRequest, known: int | None, queue: ConsumeQueue | None
     ) -> None:
-        """Note a record whose skipped queue offsets no records can have had."""
+        """Note a record with an impossible queue_offset.
+
+        Its queue's offsets before it are not in the log, and the log before it is too
+        short to have ever had records with all of them.
+        """
         if known is None:
             # A new queue begins with its first record; one that is there goes on.
             known = queue.recovered_units if queue else request.consume_queue_offset
@@ -124,7 +133,7 @@ class QueueAudit:
             self.first_misnumbered = request.commit_log_offset
 
     def _agreed_until(self, request: DispatchRequest) -> int:
-        """The end of the units before that may belong to damaged records."""
+        """How far the units before this record's can be those of damaged records."""
         key, end = (request.topic, request.queue_id), request.consume_queue_offset
         queue = self._queues.get(key)
         if queue is None:
@@ -152,7 +161,7 @@ class QueueAudit:
         return queue is not None and queue.agrees_with(request, is_proven, log_min)
 
     def unit_of(self, request: DispatchRequest) -> bytes:
-        """The unit that dispatch makes of a record in its queue, which exists."""
+        """The unit that dispatch would build of a record; its queue has files."""
         return self._queues[request.topic, request.queue_id].unit_of(request)
 
     def has_queue(self, key: QueueKey) -> bool:

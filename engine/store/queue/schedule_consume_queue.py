@@ -1,13 +1,13 @@
-"""ScheduleConsumeQueue: a queue of delayed messages, whose levels are configured.
+"""ScheduleConsumeQueue: a queue of delayed messages, for configured delay levels.
 
-Its units have the time of delivery for their tags code. Where the levels are not
-RocketMQ's own, what the codec reads from a record is not that time yet. A start with
-other levels finds units that do not agree with their records, and dispatch lists these
-again: then all that waits is due by the new levels.
+The tags code of its units is the time of delivery. The codec computes that time by
+RocketMQ's default levels; this class computes it by the configured ones. A start with
+changed levels therefore finds units that disagree with their records, and dispatch
+builds them again: then every waiting message is due by the new levels.
 
 Source: CommitLog#checkMessageAndReturnSize, ScheduleMessageService
-#computeDeliverTimestamp, RocketMQ 5.3. Differs: there, units keep the times of the
-levels by which they were dispatched.
+#computeDeliverTimestamp, RocketMQ 5.3. Differs: in RocketMQ units keep the times by the
+levels with which they were dispatched.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from crashmq.engine.store.queue.consume_queue_ext import ConsumeQueueExt
 
 
 class ScheduleConsumeQueue(ConsumeQueue):
-    """One queue of the schedule topic, in a store with levels of its own."""
+    """One queue of the schedule topic, in a store whose levels are not the default."""
 
     def __init__(
         self,
@@ -36,11 +36,11 @@ class ScheduleConsumeQueue(ConsumeQueue):
         self._levels = levels
 
     def put_message_position_info(self, request: DispatchRequest) -> None:
-        """As of any queue, with the time of delivery for its code."""
+        """As ``ConsumeQueue``, with the time of delivery as tags code."""
         super().put_message_position_info(self._timed(request))
 
     def unit_of(self, request: DispatchRequest) -> bytes:
-        """As of any queue, with the time of delivery for its code."""
+        """As ``ConsumeQueue``, with the time of delivery as tags code."""
         return super().unit_of(self._timed(request))
 
     def agrees_with(
@@ -50,7 +50,7 @@ class ScheduleConsumeQueue(ConsumeQueue):
         log_min_offset: int = 0,
         /,
     ) -> bool:
-        """As of any queue, with the time of delivery for its code."""
+        """As ``ConsumeQueue``, with the time of delivery as tags code."""
         return super().agrees_with(self._timed(request), is_proven, log_min_offset)
 
     def _timed(self, request: DispatchRequest) -> DispatchRequest:

@@ -1,1 +1,1 @@
-"""Mutants made by machine: operators over the engine's own text."""
+"""Mutants made by machine: operators applied to the engine's own text."""

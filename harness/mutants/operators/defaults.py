@@ -1,7 +1,7 @@
-"""Defaults that no run uses: fields that are always given when their class is made.
+"""Defaults that no run uses: of fields that are always given when their class is made.
 
-A changed default of such a field changes nothing that a search can see. Only a test
-that compares the engine's own defaults with RocketMQ's would notice.
+Changing the default of such a field changes nothing that a search can see. Only a test
+that compares the engine's defaults with RocketMQ's would notice.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ROOMS = Path(engine.__file__).parent, Path(harness.__file__).parent
 
 
 def is_always_given(place: str) -> bool:
-    """Whether ``Class.field`` is given by name wherever its class is made."""
+    """Whether ``Class.field`` is passed by name at every place that makes its class."""
     made, _, name = place.rpartition(".")
     calls = _given().get(made.rpartition(".")[2], ()) if made else ()
     return bool(calls) and all(name in given for given in calls)
@@ -25,7 +25,7 @@ def is_always_given(place: str) -> bool:
 
 @cache
 def _given() -> dict[str, tuple[frozenset[str], ...]]:
-    """By class, for each place that makes it, the names it gives."""
+    """For each class, and each place that makes it, the names that are passed."""
     found: dict[str, list[frozenset[str]]] = {}
     for name, given in _calls():
         found.setdefault(name, []).append(given)

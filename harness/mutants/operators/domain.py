@@ -1,7 +1,7 @@
-"""Operators for a store: what goes wrong in code that syncs, locks, orders and resets.
+"""Operators for a store: mistakes in code that syncs, locks, orders and resets.
 
-Each takes the text of a place and yields the changes that it can make there. The
-ordinary ones, of comparisons and numbers, are in ``ordinary``.
+Each operator takes the text of a place and yields the changes that it can make there.
+``ordinary`` has the usual ones, of comparisons and numbers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NOTHING = {
 
 
 def domain(text: Text) -> Iterator[Change]:
-    """Each change that one of our own operators makes at a place in the code."""
+    """Yield each change that one of our own operators makes at a place."""
     for operator in OPERATORS.values():
         for node in ast.walk(text.tree):
             yield from operator(text, node)
@@ -53,7 +53,7 @@ def _statements(node: ast.AST) -> Iterator[ast.stmt]:
 
 
 def _is_effect(statement: ast.stmt) -> bool:
-    """Whether a statement can be left out, and its function still makes sense."""
+    """Whether a statement can be left out and its function still makes sense."""
     match statement:
         case ast.Expr(value=value):
             return not is_told(value)
@@ -254,7 +254,7 @@ def _argument_swapped(text: Text, node: ast.AST) -> Iterator[Change]:
 
 
 def _stale_value(text: Text, node: ast.AST) -> Iterator[Change]:
-    """Keep what was there before: a cache that is not renewed."""
+    """Keep the old value of an attribute: a cache that is not renewed."""
     for statement in _statements(node):
         match statement:
             case ast.Assign(targets=[ast.Attribute() as target], value=value):
@@ -269,7 +269,7 @@ def _stale_value(text: Text, node: ast.AST) -> Iterator[Change]:
 
 
 def _is_method(text: Text) -> bool:
-    """``__init__`` has no value yet that could be stale."""
+    """Whether the place is a method, but not ``__init__``, which has no old values."""
     first = text.tree.body[0]
     return isinstance(first, ast.FunctionDef) and first.name != "__init__"
 

@@ -1,9 +1,9 @@
 """Machine-made mutants: every change of every place, numbered, filtered and drawn.
 
-``population`` is all of them, before any is looked at closely. A sample is the first
-ones of an order that the seed decides, so that a larger sample begins with the smaller
-one. Those that are no mutants are passed over as the sample is drawn: their code is the
-same, or that of another one, or they cannot be planted in memory.
+``population`` lists all changes, unexamined. A sample is the beginning of an order that
+the seed decides, so a larger sample begins with the smaller one. Changes that are no
+mutants are skipped while drawing: the code stays the same, or is that of another
+mutant, or the change cannot be planted in memory.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _ID_BYTES = 5
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A mutant made by machine, before its text is made.
+    """A mutant made by machine; its text is computed only when it is asked for.
 
     Attributes:
-        id: ``OP-`` and a hash of place, operator, line and which of these it is; it
-            stays while the function does.
-        operator: as the report names it.
+        id: ``OP-`` and a hash of place, operator, line and number of the change; it
+            stays the same while the function does.
+        operator: its name in the report.
         occurrence: which of the operator's changes of the place it is, from 0.
         line: of the change, in its module.
     """
@@ -47,8 +47,8 @@ class Made:
     line: int
     change: Change
 
-    def is_meant_by(self, name: str) -> bool:
-        """Whether a name is its id, its operator, its place or a part around it."""
+    def is_named_by(self, name: str) -> bool:
+        """Whether a name is its id, operator or place, or a part around that."""
         return name in (self.id, self.operator) or self.place.is_part_of(name)
 
     @property
@@ -57,7 +57,7 @@ class Made:
         return self.change.make()
 
     def mutant(self) -> Mutant:
-        """The mutant, its edit as small as can be found once in the place."""
+        """The mutant; its edit is as small as possible and found once in the place."""
         before, after = smallest_edit(self.place.text, self.after)
         edit = Edit(self.place.module, self.place.function, before, after)
         where = f"{self.place.module.rpartition('.')[2]}:{self.line}"
@@ -104,7 +104,7 @@ def made_of(place: Place) -> Iterator[Made]:
 
 @dataclass(slots=True)
 class Drawing:
-    """What drawing a sample passed over, by reason."""
+    """How many changes were skipped while drawing a sample, by reason."""
 
     same_code: int = 0
     same_as_another: int = 0
@@ -113,7 +113,7 @@ class Drawing:
 
 
 def named(only: Sequence[str]) -> list[Made]:
-    """The mutants that one of the names means: an id, an operator, a place or part.
+    """The mutants that one of the names means: an id, an operator, a place or a part.
 
     ``store.flush`` means the module, ``store.flush.CommitLogFlusher`` what is in it.
     """
@@ -124,16 +124,16 @@ def named(only: Sequence[str]) -> list[Made]:
         meant = set().union(*parts)
         return [made for place in places() if place in meant for made in made_of(place)]
     # An operator, or the id of one mutant, may be anywhere.
-    return [made for made in population() if any(map(made.is_meant_by, only))]
+    return [made for made in population() if any(map(made.is_named_by, only))]
 
 
 def drawn(seed: int, told: Drawing, only: Sequence[str] = ()) -> Iterator[Made]:
-    """The mutants in the order of ``seed``, without those that are none.
+    """Yield the mutants in the order of ``seed``, without changes that are none.
 
     Args:
-        seed: decides the order; a longer run of it begins with every shorter one.
-        told: counts what is passed over.
-        only: names of which one must mean the mutant; all if there is none.
+        seed: decides the order; a longer sample begins with every shorter one.
+        told: counts what is skipped.
+        only: names of which one must mean the mutant; () for all mutants.
     """
     order = sorted(named(only), key=lambda made: _hash(f"{seed}|{made.id}"))
     met: set[tuple[str, str, str]] = set()
@@ -152,7 +152,7 @@ def drawn(seed: int, told: Drawing, only: Sequence[str] = ()) -> Iterator[Made]:
 
 
 def plantable(candidates: list[Made]) -> list[bool]:
-    """Whether each can be planted in memory; a child tries them in turn."""
+    """For each, whether it can be planted in memory; a child process tries them."""
 
     def trial(number: int) -> bool:
         try:
@@ -180,7 +180,7 @@ def sample(seed: int, size: int, told: Drawing, only: Sequence[str] = ()) -> lis
 
 
 def smallest_edit(before: str, after: str) -> tuple[str, str]:
-    """The lines that differ, and as many around them as are there only once."""
+    """The lines that differ, and as many around them as make them unique."""
     old, new = before.splitlines(), after.splitlines()
     first = 0
     while first < min(len(old), len(new)) and old[first] == new[first]:

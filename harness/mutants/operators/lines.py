@@ -1,8 +1,9 @@
 """Lines: how many slices of a hunt on the clean engine run each line of the engine.
 
-A survivor whose line no slice runs needs a wider generator; one whose line is run often
-needs a wider law, or is equivalent. Lines are counted with Python's tracing, which a
-program that switches at lines turns off for itself: what runs in it alone is not seen.
+A survivor whose line no slice runs needs a wider generator. One whose line is run often
+needs a wider law, or is equivalent. Lines are counted with Python's tracing; a program
+with switch points at lines turns tracing off, so lines that only such programs run are
+not counted.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ _ENGINE = Path(engine.__file__).parent
 
 
 def counted_lines(seed: int, slices: Sequence[int]) -> Iterator[Lines]:
-    """The lines that each of the slices runs, slice by slice; none if it is lost."""
+    """Yield the lines that each slice runs; an empty set for a lost slice."""
     rows = supervised(partial(_lines_of, seed), slices, TRACED_TIMEOUT_S)
     for row in rows:
         yield row if isinstance(row, dict) else {}
 
 
 def add_lines(lines: Lines, more: Lines) -> None:
-    """Count one more slice."""
+    """Add the lines of one more slice to the counts."""
     for module, numbers in more.items():
         counts = lines.setdefault(module, {})
         for number in numbers:

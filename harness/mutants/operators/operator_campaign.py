@@ -1,8 +1,8 @@
-"""Operator campaign: a sample of machine-made mutants, searched and gone on with.
+"""Operator campaign: searches a sample of machine-made mutants; can be continued.
 
-A directory keeps what was drawn, and each row as its hunt ends. Asked again with the
+A directory has the sample, and each row once its hunt has ended. Called again with the
 same directory, a campaign does what is missing: mutants that were not searched yet, and
-survivors whose budget has grown since, from the slice on at which they were left.
+survivors whose budget has grown, from the slice on at which they were left.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ POOL_CHUNK = 1
 
 
 class CannotGoOn(ValueError):
-    """A directory holds a run that this one cannot continue; the message says why."""
+    """A directory's run cannot be continued by this campaign; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A mutant of the sample as the directory keeps it."""
+    """A mutant of the sample as the directory stores it."""
 
     id: str
     module: str
@@ -64,7 +64,7 @@ class Drawn:
 
     @classmethod
     def of(cls, made: Made) -> Drawn:
-        """What is kept of a mutant."""
+        """What to store of a mutant."""
         (edit,) = made.mutant().edits
         place = made.place
         return cls(
@@ -104,7 +104,7 @@ class OperatorCampaign:
 
     @property
     def decides(self) -> dict[str, Any]:
-        """What must be the same for a run to be gone on with."""
+        """What must be equal for a run to be continued."""
         return {
             "seed": self.seed,
             "only": list(self.only),
@@ -112,10 +112,10 @@ class OperatorCampaign:
         }
 
     def draw(self) -> list[Drawn]:
-        """The sample, as kept, or drawn and kept now; a larger one is drawn again.
+        """The sample: as stored, or drawn and stored now; drawn anew if larger.
 
         Raises:
-            CannotGoOn: the directory is of another run, or of something else.
+            CannotGoOn: the directory has another run, or something else.
         """
         kept: list[Drawn] = []
         if self.out.exists() and not self.out.is_dir():
@@ -148,7 +148,7 @@ class OperatorCampaign:
                 )
 
     def rows(self) -> list[OperatorRecord]:
-        """The rows so far, of the whole directory."""
+        """All rows in the directory."""
         cut_torn_row(self.out)
         if not (self.out / ROWS_FILE).exists():
             return []
@@ -174,7 +174,7 @@ class OperatorCampaign:
 def run_hunts(
     campaign: OperatorCampaign, hunts: Sequence[OperatorHunt], workers: int
 ) -> Iterator[OperatorRecord]:
-    """Search, and keep each row as its hunt ends; the rows as they come."""
+    """Search; store each row as its hunt ends, and yield it."""
     for row in _spread(search, hunts, workers):
         append_row(campaign.out, row)
         yield row
@@ -183,7 +183,10 @@ def run_hunts(
 def compare_survivors(
     campaign: OperatorCampaign, drawn: Sequence[Drawn], workers: int
 ) -> Iterator[OperatorRecord]:
-    """Ask of each survivor that was not asked yet on how many programs it differs."""
+    """Compare survivors with the clean engine: on how many programs each differs.
+
+    Only those that were not compared yet; yields their rows.
+    """
     by_id = {each.id: each for each in drawn}
     asked = [
         (row, by_id[row.id].mutant(), campaign.seed)
@@ -196,7 +199,7 @@ def compare_survivors(
 
 
 def lines_of(campaign: OperatorCampaign, told: Callable[[int], None]) -> Lines:
-    """The lines that the beginning of a hunt runs; counted once for a directory."""
+    """The lines that the beginning of a hunt runs; counted once per directory."""
     path = campaign.out / LINES_FILE
     if path.exists():
         return lines_from(path.read_text("utf-8"))
@@ -235,7 +238,7 @@ def _compared(asked: tuple[OperatorRecord, Mutant, int]) -> OperatorRecord:
 
 
 def _spread(work: Callable[[Any], Any], tasks: Sequence[Any], workers: int) -> Any:
-    """Rows as they are done, by processes of which each is a new interpreter."""
+    """Yield rows as they are done, by processes that are new interpreters."""
     if workers == 1 or len(tasks) <= 1:
         yield from map(work, tasks)
         return

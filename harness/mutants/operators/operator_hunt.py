@@ -1,9 +1,10 @@
-"""Operator hunt: the search for one mutant made by machine, down to its row.
+"""Operator hunt: the search for one machine-made mutant, from its start to its row.
 
-The search is that of any planted bug, in processor time, and goes on at the slice where
-an earlier one ended. A kill counts if it is confirmed: its program passes on the clean
-engine and is red with the mutant. Of survivors it can be asked how many programs behave
-otherwise than on the clean engine, although no law minds, and how often a line is run.
+It is the search for any planted bug, in processor time, and continues at the slice at
+which an earlier one ended. A kill counts if it is confirmed: its program passes on the
+clean engine and is red with the mutant. For survivors two figures can be computed: how
+many programs behave differently from the clean engine although no law is violated, and
+how many slices run the changed line.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ class OperatorHunt:
 
     Attributes:
         mutant: made by machine, with one edit.
-        operator: that made it.
+        operator: the one that made it.
         line: of its change, in its module.
         seed: of the search.
-        budget_s: of processor time, with what earlier searches for it took.
-        slices: how many slices earlier searches for it did.
+        budget_s: processor time, including that of earlier searches for it.
+        slices: how many slices earlier searches for it ran.
         used_s: the processor time that these took.
     """
 
@@ -53,7 +54,10 @@ class OperatorHunt:
 
 
 def search(task: OperatorHunt) -> OperatorRecord:
-    """Search for one mutant, and confirm the kill or look at the survivor."""
+    """Hunt for one mutant and return the row of the result.
+
+    A kill counts once its program was run again, on the mutant and on the clean engine.
+    """
     result = hunt(
         Hunt(
             task.mutant,
@@ -133,7 +137,7 @@ def _told(program: Program, scenario: str) -> str:
 
 
 def differing(mutant: Mutant, seed: int) -> int:
-    """Of ``COMPARED`` programs, how many give another digest with the mutant."""
+    """How many of ``COMPARED`` programs have another digest with the mutant."""
     programs = _programs(seed)
     clean = _clean_digests(seed)
 
@@ -148,7 +152,7 @@ def differing(mutant: Mutant, seed: int) -> int:
 
 @cache
 def _programs(seed: int) -> Sequence[tuple[str, Program]]:
-    """Scenario and program, aimed on the clean engine: the same on both."""
+    """Scenarios and programs, aimed on the clean engine: the same for both."""
 
     def each() -> Iterator[tuple[str, Program]]:
         kinds: tuple[SliceKind, ...] = ("soak", "neighbours")

@@ -1,7 +1,7 @@
-"""The ordinary operators, which cosmic-ray has: comparisons, numbers, words, signs.
+"""The ordinary operators, from cosmic-ray: comparisons, numbers, words, signs.
 
-Of its operators those are taken that leave a program that runs: ``+`` turns into ``-``
-and not into ``@``. They change a tree of parso's, place by place.
+Only those of its operators are used whose programs still run: ``+`` becomes ``-`` and
+not ``@``. They change parso's syntax tree, place by place.
 """
 
 from __future__ import annotations
@@ -70,14 +70,14 @@ def _made(text: str, name: str, occurrence: int) -> str:
 
 
 def _at(text: Text, line: int, column: int) -> int:
-    """Parso counts the characters of a line, the tree of ``ast`` its bytes."""
+    """The byte offset of a line and column, which parso counts in characters."""
     start = text.starts[line - 1]
     told = text.data[start:].decode()[:column]
     return start + len(told.encode())
 
 
 def _nodes(node: Any) -> Iterator[Any]:
-    """In the order in which cosmic-ray counts occurrences."""
+    """The nodes in the order in which cosmic-ray counts occurrences."""
     yield node
     for child in getattr(node, "children", ()):
         yield from _nodes(child)
@@ -85,7 +85,7 @@ def _nodes(node: Any) -> Iterator[Any]:
 
 @cache
 def _library() -> tuple[Any, Any, dict[str, Any]]:
-    """How to parse, how to mutate, and the operators taken, by name."""
+    """Parso's parser, cosmic-ray's mutation, and the operators used, by name."""
     try:
         from cosmic_ray.ast import get_ast
         from cosmic_ray.mutating import mutate_code

@@ -1,8 +1,8 @@
 """Places: the pieces of the engine's text that operators change, one at a time.
 
 A place is a function, or a constant of a module or class, as edits name it. Its text
-begins in column 0. What has no effect on a simulated run is passed over: the real host,
-what is for people to read, and what checks our own mistakes.
+begins in column 0. Places without effect on a simulated run are skipped: the real host,
+texts for people, and checks of our own mistakes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Place:
     """A function or a constant of the engine.
 
     Attributes:
-        module: as imported.
+        module: its import name.
         function: as an edit names it: ``name``, ``Class.name``.
         text: its whole text, from column 0 on.
         line: where it begins in its module, from 1.
@@ -43,7 +43,10 @@ class Place:
     line: int
 
     def is_part_of(self, name: str) -> bool:
-        """Whether a name, with or without our packages, is its own or a part around."""
+        """Whether ``name`` is the place's, or that of a class or module around it.
+
+        Our packages may be left out of it.
+        """
         module, short = (
             text.removeprefix("crashmq.").removeprefix("engine.")
             for text in (self.module, name)

@@ -1,7 +1,6 @@
-"""Spans: pieces of a place's text by their syntax, and which of them do not count.
+"""Spans: pieces of a place's text by their syntax, and which of them have no effect.
 
-Offsets are characters of the place's text, which has no others than ASCII where it
-matters: a tree counts bytes, so the text is looked at as bytes too.
+Offsets count bytes, as the syntax tree does; where it matters the text is ASCII.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ Span: TypeAlias = tuple[int, int]  # bytes of a text, from and up to
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One way to change a place: what is changed, and what makes the whole new text."""
+    """One way to change a place: what is changed, and a function for the new text."""
 
     operator: str
     span: Span
@@ -60,11 +59,11 @@ class Text:
         return bisect_right(self.starts, offset)
 
     def change(self, operator: str, span: Span, new: str) -> Change:
-        """The change that puts ``new`` instead of a span."""
+        """The change that replaces a span by ``new``."""
         return Change(operator, span, partial(self.with_instead, ((span, new),)))
 
     def with_instead(self, pieces: tuple[tuple[Span, str], ...]) -> str:
-        """The text with other text instead of each span, which come in order."""
+        """The text with each span replaced; the spans are in ascending order."""
         parts, at = [], 0
         for (start, end), new in pieces:
             parts += [self.data[at:start], new.encode()]
@@ -72,7 +71,7 @@ class Text:
         return b"".join([*parts, self.data[at:]]).decode()
 
     def idle(self) -> list[Span]:
-        """Spans that do nothing in a run, or nothing but tell people of it.
+        """Spans that do nothing in a run except inform people.
 
         Annotations, docstrings, decorators, assertions, probes, and the texts of
         errors: no law reads these.
@@ -106,7 +105,7 @@ def _idle(tree: ast.Module) -> Iterator[ast.stmt | ast.expr]:
 
 
 def is_told(value: ast.expr) -> bool:
-    """Whether a statement of this alone is for people: a text, a probe, a check."""
+    """Whether a statement of this is only for people: a text, a probe, a check."""
     match value:
         case ast.Constant():
             return True

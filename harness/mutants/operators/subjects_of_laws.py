@@ -1,8 +1,8 @@
-"""What a law is about, and whether a mutant it kills is in that part of the engine.
+"""What a law is about, and whether it is about the part in which a mutant lies.
 
-A kill by a law about something else is a kill, yet it shows that the mutated part's own
-laws did not speak; so it is marked. What any code can violate (an exception, a hang) is
-about nothing in particular, and is marked too.
+A kill by a law about something else counts; but the laws of the mutated part did not
+notice, so the kill is marked. Laws that any code can violate (an exception, a hang) are
+about nothing in particular, and such kills are marked too.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FAMILIES: Mapping[str, frozenset[str]] = {
 
 
 def about(law: str, module: str) -> str:
-    """``own``, ``another`` or ``any``: what a law is about, seen from a module."""
+    """``own``, ``another`` or ``any``: whether a law is about the module's part."""
     family = law.partition("-")[0]
     if family in ANY:
         return "any"

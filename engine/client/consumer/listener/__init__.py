@@ -1,1 +1,1 @@
-"""Listeners: the user's code that consumes messages, and its answers."""
+"""Listeners: the user's code that consumes messages, and the results it returns."""

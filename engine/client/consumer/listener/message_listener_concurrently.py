@@ -40,9 +40,9 @@ class ConsumeConcurrentlyContext:
 
 
 class MessageListenerConcurrently(Protocol):
-    """The code that consumes."""
+    """The user's callback of a concurrent consumer."""
 
     def consume_message(
         self, messages: Sequence[MessageExt], context: ConsumeConcurrentlyContext
     ) -> ConsumeConcurrentlyStatus | None:
-        """Consume a batch; None, or an ``Exception``, means again later."""
+        """Consume a batch; None, or an ``Exception``: it is tried again later."""

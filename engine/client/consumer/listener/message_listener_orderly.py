@@ -18,7 +18,7 @@ BY_CONFIG = -1
 
 
 class ConsumeOrderlyStatus(Enum):
-    """What came of a batch; ``ROLLBACK`` and ``COMMIT`` without ``auto_commit`` only.
+    """The result of a batch; ``ROLLBACK`` and ``COMMIT`` only without ``auto_commit``.
 
     Source: ConsumeOrderlyStatus.
     """
@@ -35,8 +35,8 @@ class ConsumeOrderlyContext:
 
     Attributes:
         auto_commit: a success commits at once, and not only a ``COMMIT``.
-        suspend_current_queue_time_millis: how long the queue pauses after a
-            failure.
+        suspend_current_queue_time_millis: how long the queue pauses after a failure, in
+            ms.
     """
 
     queue: MessageQueue
@@ -45,9 +45,9 @@ class ConsumeOrderlyContext:
 
 
 class MessageListenerOrderly(Protocol):
-    """The code that consumes."""
+    """The user's callback of an orderly consumer."""
 
     def consume_message(
         self, messages: Sequence[MessageExt], context: ConsumeOrderlyContext
     ) -> ConsumeOrderlyStatus | None:
-        """Consume a batch; None, or an ``Exception``, means again in a moment."""
+        """Consume a batch; None, or an ``Exception``: it is tried again soon."""

@@ -1,4 +1,4 @@
-"""AllocateMachineRoomNearby: queues go to clients of their own room, if it has any.
+"""AllocateMachineRoomNearby: queues go to clients in their own room, if there are any.
 
 Source: org.apache.rocketmq.client.consumer.rebalance.AllocateMachineRoomNearby,
 RocketMQ 5.3.
@@ -19,7 +19,7 @@ from crashmq.engine.common.message_queue import MessageQueue
 
 @dataclass(frozen=True, slots=True)
 class MachineRoomResolver:
-    """Says in which room a broker and a client are; "": unknown."""
+    """Returns the machine room of a broker and of a client; "": unknown."""
 
     broker_deploy_in: Callable[[MessageQueue], str]
     consumer_deploy_in: Callable[[str], str]
@@ -27,14 +27,14 @@ class MachineRoomResolver:
 
 @dataclass(frozen=True, slots=True)
 class AllocateMachineRoomNearby:
-    """A strategy, first within each room, then for rooms without a live client."""
+    """A strategy applied within each room, then to rooms without a live client."""
 
     inner: AllocateMessageQueueStrategy
     resolver: MachineRoomResolver
 
     @property
     def name(self) -> str:
-        """Its name, as RocketMQ has it."""
+        """RocketMQ's name of the strategy."""
         return f"MACHINE_ROOM_NEARBY-{self.inner.name}"
 
     def allocate(
@@ -44,7 +44,7 @@ class AllocateMachineRoomNearby:
         mq_all: Sequence[MessageQueue],
         cid_all: Sequence[str],
     ) -> list[MessageQueue]:
-        """The share of the client's own room, then that of rooms without clients.
+        """The client's share of its own room, then that of rooms without clients.
 
         Raises:
             AllocationRefused: an argument is empty, or a room is unknown.

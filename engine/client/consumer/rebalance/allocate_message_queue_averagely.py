@@ -1,4 +1,4 @@
-"""AllocateMessageQueueAveragely: each client gets one run of neighbouring queues.
+"""AllocateMessageQueueAveragely: each client gets one block of neighbouring queues.
 
 Source: org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely,
 RocketMQ 5.3.
@@ -15,7 +15,7 @@ from crashmq.engine.common.message_queue import MessageQueue
 
 
 class AllocateMessageQueueAveragely:
-    """The default: runs that differ by one queue at most, the longer ones first."""
+    """The default: the blocks differ by one queue at most, the longer ones first."""
 
     name = "AVG"
 
@@ -26,7 +26,7 @@ class AllocateMessageQueueAveragely:
         mq_all: Sequence[MessageQueue],
         cid_all: Sequence[str],
     ) -> list[MessageQueue]:
-        """The client's run. Source: AllocateMessageQueueAveragely#allocate."""
+        """The client's block. Source: AllocateMessageQueueAveragely#allocate."""
         if not can_allocate(current_cid, mq_all, cid_all):
             return []
         place = cid_all.index(current_cid)

@@ -1,4 +1,4 @@
-"""AllocateMessageQueueAveragelyByCircle: the queues are dealt out one by one.
+"""AllocateMessageQueueAveragelyByCircle: the queues go round robin to the clients.
 
 Source: org.apache.rocketmq.client.consumer.rebalance
 .AllocateMessageQueueAveragelyByCircle, RocketMQ 5.3.
@@ -26,7 +26,7 @@ class AllocateMessageQueueAveragelyByCircle:
         mq_all: Sequence[MessageQueue],
         cid_all: Sequence[str],
     ) -> list[MessageQueue]:
-        """The queues dealt to the client; see the class."""
+        """The client's queues; see the class."""
         if not can_allocate(current_cid, mq_all, cid_all):
             return []
         return list(mq_all[cid_all.index(current_cid) :: len(cid_all)])

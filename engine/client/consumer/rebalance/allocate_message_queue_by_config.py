@@ -16,13 +16,13 @@ from crashmq.engine.common.message_queue import MessageQueue
 
 @dataclass(frozen=True, slots=True)
 class AllocateMessageQueueByConfig:
-    """A fixed share, whatever queues and clients there are."""
+    """A fixed list of queues, whatever queues and clients there are."""
 
     message_queue_list: tuple[MessageQueue, ...] = ()
 
     @property
     def name(self) -> str:
-        """Its name, as RocketMQ has it."""
+        """RocketMQ's name of the strategy."""
         return "CONFIG"
 
     def allocate(

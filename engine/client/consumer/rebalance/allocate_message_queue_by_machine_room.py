@@ -1,7 +1,7 @@
 """AllocateMessageQueueByMachineRoom: only the queues of some machine rooms.
 
-A broker's room is what stands before the ``@`` of its name. The queues of other rooms
-are nobody's.
+A broker's room is the part of its name before the ``@``. The queues of other rooms are
+assigned to no client.
 
 Source: org.apache.rocketmq.client.consumer.rebalance
 .AllocateMessageQueueByMachineRoom, RocketMQ 5.3.
@@ -22,13 +22,13 @@ ROOM_SEPARATOR = "@"
 
 @dataclass(frozen=True, slots=True)
 class AllocateMessageQueueByMachineRoom:
-    """The queues of ``consumer_idcs``, in runs; those left over are dealt out."""
+    """The queues of rooms ``consumer_idcs`` in equal blocks; the rest go one by one."""
 
     consumer_idcs: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
-        """Its name, as RocketMQ has it."""
+        """RocketMQ's name of the strategy."""
         return "MACHINE_ROOM"
 
     def allocate(
@@ -38,7 +38,7 @@ class AllocateMessageQueueByMachineRoom:
         mq_all: Sequence[MessageQueue],
         cid_all: Sequence[str],
     ) -> list[MessageQueue]:
-        """The client's run, and one more. Source: #allocate."""
+        """The client's block, and perhaps one more queue. Source: #allocate."""
         if not can_allocate(current_cid, mq_all, cid_all):
             return []
         in_rooms = [queue for queue in mq_all if self._is_in_a_room(queue)]

@@ -1,7 +1,7 @@
-"""AllocateMessageQueueConsistentHash: queues and clients on one ring.
+"""AllocateMessageQueueConsistentHash: queues and clients on a consistent-hash ring.
 
-Each client is at ten points of the ring; a queue belongs to the client at the first
-point at or behind its own. So who joins or leaves moves few queues.
+Each client has ten points on the ring; a queue belongs to the client of the first point
+at or after the queue's own. So a client that joins or leaves moves few queues.
 
 Source: org.apache.rocketmq.client.consumer.rebalance
 .AllocateMessageQueueConsistentHash, ConsistentHashRouter, RocketMQ 5.3.
@@ -25,13 +25,13 @@ VIRTUAL_NODES = 10
 
 @dataclass(frozen=True, slots=True)
 class AllocateMessageQueueConsistentHash:
-    """The queues whose next point is one of the client's."""
+    """The queues whose next point on the ring is one of the client's."""
 
     virtual_node_cnt: int = VIRTUAL_NODES
 
     @property
     def name(self) -> str:
-        """Its name, as RocketMQ has it."""
+        """RocketMQ's name of the strategy."""
         return "CONSISTENT_HASH"
 
     def allocate(
@@ -57,7 +57,7 @@ class AllocateMessageQueueConsistentHash:
 def _ring_of(
     cid_all: tuple[str, ...], nodes: int
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """The points of all clients, ascending, and whose each is."""
+    """The points of all clients in ascending order, and the client of each."""
     owners = {
         _point_of(f"{cid}-{node}"): cid for cid in cid_all for node in range(nodes)
     }
@@ -66,7 +66,7 @@ def _ring_of(
 
 
 def _text_of(queue: MessageQueue) -> str:
-    """What a queue hashes by. Source: MessageQueue#toString."""
+    """The text of a queue that is hashed. Source: MessageQueue#toString."""
     return (
         f"MessageQueue [topic={queue.topic}, brokerName={queue.broker_name}, "
         f"queueId={queue.queue_id}]"
@@ -74,6 +74,6 @@ def _text_of(queue: MessageQueue) -> str:
 
 
 def _point_of(name: str) -> int:
-    """A point of the ring, of 32 bits. Source: ConsistentHashRouter.MD5Hash."""
+    """The 32-bit point of a name on the ring. Source: ConsistentHashRouter.MD5Hash."""
     digest = md5(name.encode(), usedforsecurity=False).digest()
     return int.from_bytes(digest[:4], "big")

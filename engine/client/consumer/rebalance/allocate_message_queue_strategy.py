@@ -1,7 +1,7 @@
-"""AllocateMessageQueueStrategy: which queues of a topic are a client's.
+"""AllocateMessageQueueStrategy: which queues of a topic are assigned to a client.
 
-Every client of a group computes its own share, of the same sorted lists: only so is
-each queue in exactly one share.
+Every client of a group computes its own share from the same sorted lists, so that each
+queue is in exactly one share.
 
 Source: org.apache.rocketmq.client.consumer.AllocateMessageQueueStrategy,
 AbstractAllocateMessageQueueStrategy, RocketMQ 5.3.
@@ -21,15 +21,15 @@ UNKNOWN_CLIENT = probe(
 
 
 class AllocationRefused(ValueError):
-    """Nothing can be divided; the assignment stays as it is."""
+    """The share cannot be computed; the assignment stays as it is."""
 
 
 class AllocateMessageQueueStrategy(Protocol):
-    """One way to divide."""
+    """The interface of a strategy."""
 
     @property
     def name(self) -> str:
-        """Its name, as RocketMQ has it."""
+        """RocketMQ's name of the strategy."""
 
     def allocate(
         self,
@@ -38,25 +38,25 @@ class AllocateMessageQueueStrategy(Protocol):
         mq_all: Sequence[MessageQueue],
         cid_all: Sequence[str],
     ) -> list[MessageQueue]:
-        """The queues of ``current_cid``, in the order of ``mq_all``.
+        """The queues assigned to ``current_cid``, in the order of ``mq_all``.
 
         Args:
             group: the consumers' group.
-            current_cid: the client that asks.
+            current_cid: the client whose share is computed.
             mq_all: the queues of one topic, sorted.
             cid_all: the clients of the group, sorted.
 
         Raises:
-            AllocationRefused: there is nobody, or nothing, to divide among.
+            AllocationRefused: there are no clients or no queues.
         """
 
 
 def can_allocate(
     current_cid: str, mq_all: Sequence[MessageQueue], cid_all: Sequence[str]
 ) -> bool:
-    """Whether there is a share to compute; False: it is empty.
+    """Whether the client may have a share; False: its share is empty.
 
-    A client that the broker does not know gets nothing, though it lives.
+    A live client that the broker does not list gets nothing.
 
     Raises:
         AllocationRefused: an argument is empty.

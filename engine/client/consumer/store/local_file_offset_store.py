@@ -2,12 +2,12 @@
 
 The file is ``<client_id>/<group>/offsets.json`` below the directory of all clients, in
 fastjson's format for maps whose keys are objects. Two consumers of one group and one
-client id share it, and write over each other.
+client id share it, and overwrite each other's offsets.
 
 Source: org.apache.rocketmq.client.consumer.store.LocalFileOffsetStore, RocketMQ 5.3.
-Differs: it is replaced as a whole (``ConfigFile``), there in place; two files that are
-empty refuse the start, where RocketMQ begins without offsets; and it has a second
-table, which RocketMQ passes over: which life of the broker's log told each offset.
+Differs: the file is replaced as a whole (``ConfigFile``), there written in place; two
+empty files refuse the start, where RocketMQ begins without offsets; and a second table,
+which RocketMQ ignores, has the broker life in which each offset was answered.
 """
 
 from __future__ import annotations

@@ -76,8 +76,8 @@ class _ControllableOffset:
 class OffsetTable:
     """The offsets that a store has in memory.
 
-    A frozen offset stays what it is until its queue is removed. So does the broker life
-    in which it was answered.
+    A frozen offset, and the broker life in which it was answered, do not change until
+    the queue is removed.
     """
 
     def __init__(self, runtime: Runtime) -> None:
@@ -120,7 +120,7 @@ class OffsetTable:
         return self._lives.get(queue, 0)
 
     def of_topic(self, topic: str = "") -> dict[MessageQueue, int]:
-        """The offsets of a topic's queues; of "" of all."""
+        """The offsets of a topic's queues; "": of all topics."""
         with self._lock:
             return {
                 queue: known.value

@@ -1,7 +1,7 @@
-"""RemoteBrokerOffsetStore: the offsets of a clustering consumer, kept at the broker.
+"""RemoteBrokerOffsetStore: the offsets of a clustering consumer, stored at the broker.
 
-To persist is to tell the broker, one way: whether that came there nobody learns, and
-the next persist tells it again.
+A persist sends the offsets one-way: the client does not learn whether they arrived, and
+the next persist sends them again.
 
 Source: org.apache.rocketmq.client.consumer.store.RemoteBrokerOffsetStore, RocketMQ
 5.3; up to 4.9 any error of the broker counted as "there is none".
@@ -28,7 +28,7 @@ UNKNOWN = probe("remote_offset_store.unknown", "a broker could not say an offset
 
 
 class OffsetNotFound(Exception):
-    """The broker has no offset of the group and queue, in its life of that number."""
+    """The broker has no offset of the group and queue, in the life of that number."""
 
     def __init__(self, broker_life: int = 0) -> None:
         super().__init__(f"no offset in life {broker_life} of the broker")
@@ -36,7 +36,7 @@ class OffsetNotFound(Exception):
 
 
 class BrokerFailed(Exception):
-    """The broker could not be asked, or could not answer."""
+    """The broker could not be asked, or answered with an error."""
 
 
 class KeptOffset(NamedTuple):

@@ -1,7 +1,7 @@
 """CleanExpiredMsg: gives up messages that a listener has had for too long.
 
-They hold up the queue's offset. Each is sent back to the broker, and is then finished
-here; what the listener comes to in the end counts no more.
+Until then they hold back the queue's offset. Each is sent back to the broker, and
+counts as finished here; the listener's later result is ignored.
 
 Source: ConsumeMessageConcurrentlyService#cleanExpireMsg, ProcessQueue#cleanExpiredMsg,
 RocketMQ 5.3.
@@ -24,7 +24,7 @@ EXPIRED = probe("clean_expired_msg.expired", "a listener had a message for too l
 
 
 class CleanExpiredMsg:
-    """Finds messages that their listener has had for too long; one consumer's."""
+    """Finds messages of one consumer that its listener has had for too long."""
 
     def __init__(
         self,

@@ -1,7 +1,8 @@
-"""ConsumeMessageConcurrentlyService: lets a listener consume in any order.
+"""ConsumeMessageConcurrentlyService: gives messages to a listener in any order.
 
-What failed goes back to the broker, and is then finished here; what could not be sent
-back stays, and is tried again here. The offset moves to the smallest that is left.
+A failed message is sent back to the broker and counts as finished here; one that could
+not be sent back stays, and is tried again here. The offset to commit is the smallest
+one that is not finished.
 
 Source: org.apache.rocketmq.client.impl.consumer.ConsumeMessageConcurrentlyService,
 RocketMQ 5.3.
@@ -39,7 +40,7 @@ GIVEN_UP = probe("concurrently.given_up", "a broadcast message failed and is ski
 
 
 class ConsumeMessageConcurrentlyService:
-    """Lets one consumer's listener consume in any order."""
+    """Gives one consumer's listener messages in any order."""
 
     def __init__(
         self,
@@ -64,7 +65,7 @@ class ConsumeMessageConcurrentlyService:
         *,
         dispatch_to_consume: bool,  # noqa: ARG002 - of the port; each batch waits
     ) -> None:
-        """Let messages wait to be consumed, in batches.
+        """Add messages to those waiting for the listener, in batches.
 
         Source: ConsumeMessageConcurrentlyService#submitConsumeRequest.
         """
@@ -132,7 +133,7 @@ class ConsumeMessageConcurrentlyService:
     def _is_finished(
         self, message: MessageExt, process_queue: ProcessQueue, delay_level: int
     ) -> bool:
-        """Whether a failed message has gone back, or went before."""
+        """Whether a failed message was sent back, now or before."""
         if not process_queue.contains_message(message):
             SWEPT.hit()
             return True

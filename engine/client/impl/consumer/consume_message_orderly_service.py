@@ -1,14 +1,14 @@
-"""ConsumeMessageOrderlyService: lets a listener consume each queue in its order.
+"""ConsumeMessageOrderlyService: gives a listener the messages of a queue in order.
 
-One request a queue takes the next batch when it runs, and waits again behind it. It
-runs only while the client surely holds the queue's lock. What failed goes back to the
-front of the queue, which then stands still for a moment.
+There is one request for each queue: when it runs it takes the next batch, and then it
+waits again. It runs only while the client certainly holds the queue's lock. Failed
+messages go back to the front of the queue, which then pauses.
 
 Source: org.apache.rocketmq.client.impl.consumer.ConsumeMessageOrderlyService, RocketMQ
-5.3. Differs: a run is one batch, so nothing has to end it after a minute; a message
-that failed too often goes to the dead letters at once, there by the retry topic, and is
-finished, there the whole batch is consumed again; and at a shutdown the locks are let
-go only after the offsets have been told.
+5.3. Differs: a run is one batch, so it need not be ended after a minute; a message that
+failed too often goes to the dead-letter topic directly, there through the retry topic,
+and is finished, there the whole batch is consumed again; and a shutdown unlocks queues
+only after it has committed the offsets.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Lock = Callable[[MessageQueue, ProcessQueue], bool]
 
 
 class ConsumeMessageOrderlyService:
-    """Lets one consumer's listener consume each queue in order."""
+    """Gives one consumer's listener the messages of each queue in order."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""ConsumeMessageService: lets a listener consume what was pulled.
+"""ConsumeMessageService: gives pulled messages to a listener.
 
 Source: org.apache.rocketmq.client.impl.consumer.ConsumeMessageService, RocketMQ 5.3.
 """
@@ -46,7 +46,7 @@ class ConsumeMessageService(Protocol):
         *,
         dispatch_to_consume: bool,
     ) -> None:
-        """Let messages wait to be consumed; an orderly run begins only on dispatch."""
+        """Add messages for the listener; an orderly run begins only on dispatch."""
 
     def consume(self, nth: int) -> int:
         """Run the n-th waiting request, modulo their number; returns how many ran."""
@@ -60,7 +60,7 @@ def consume_message_service_of(
     lock: Lock,
     runtime: Runtime,
 ) -> ConsumeMessageService:
-    """The service that a configuration asks for; ``listener`` must be of its kind."""
+    """The service for a configuration; ``listener`` must be of its kind."""
     if config.is_orderly:
         orderly = cast(MessageListenerOrderly, listener)
         return ConsumeMessageOrderlyService(

@@ -1,6 +1,6 @@
-"""ConsumerParts: the parts of one push consumer, put together.
+"""ConsumerParts: creates the parts of one push consumer and connects them.
 
-Source: DefaultMQPushConsumerImpl#start, which makes and joins them.
+Source: DefaultMQPushConsumerImpl#start, which does the same.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from crashmq.engine.host.service import Service
 
 @dataclass(frozen=True, slots=True)
 class ConsumerParts:
-    """The parts of one push consumer, wired together."""
+    """The parts of one push consumer, connected."""
 
     config: PushConsumerConfig
     rebalance_impl: RebalanceImpl

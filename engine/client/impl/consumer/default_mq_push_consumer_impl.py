@@ -1,17 +1,16 @@
 """DefaultMQPushConsumerImpl: the pull loop of a push consumer.
 
-Before a queue is pulled it is looked whether that makes sense now: whether the queue is
-still the client's, the consumer runs, and what was pulled before has been consumed.
-Whatever comes of a pull, its request goes on, at once or after a delay, unless its
-queue is gone.
+Before each pull it checks that the queue is still assigned to the client, that the
+consumer runs, and that not too many pulled messages wait. After a pull, whatever its
+result, the request goes on at once or after a delay, unless the queue was given up.
 
 Source: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl#pullMessage,
-its PullCallback, RocketMQ 5.3. Differs: where a queue ends before the
-offset that was asked for, the client goes back to what the broker has for the group,
-if that is less than the queue's end: there, what was written since is skipped. And what
-a pull brings counts only if nothing was subscribed of its topic since it was sent: a
-broker answers a held pull by what is subscribed by then; there, the client drops of
-that what was not asked for before, and goes on behind it.
+its PullCallback, RocketMQ 5.3. Differs: if a queue ends before the offset that was
+pulled, the client goes back to the broker's offset of the group, if that is lower than
+the queue's end; in RocketMQ, what was written since is skipped. And the messages of a
+pull count only if the topic's subscription has not changed since it was sent, since a
+broker answers a held pull by the present subscription; RocketMQ's client drops messages
+that the earlier subscription did not match, and goes on after them.
 """
 
 from __future__ import annotations
@@ -72,13 +71,13 @@ REFUSED = probe("pull.refused", "a pull failed, or the broker did not answer it"
 
 @dataclass(slots=True)
 class FlowLimits:
-    """How much of a queue may wait to be consumed: messages, and MiB."""
+    """How much of a queue may wait to be consumed: in messages, and in MiB."""
 
     messages: int
     mib: int
 
     def divide(self, config: PushConsumerConfig, queues: int) -> None:
-        """Divide the thresholds of a topic, if there are any, by its queues.
+        """Divide the thresholds of a topic, if it has any, by the number of queues.
 
         Source: RebalancePushImpl#messageQueueChanged, which counts those of all topics.
         """
@@ -114,7 +113,7 @@ class DefaultMQPushConsumerImpl:
         self._runtime = runtime
 
     def pull_message(self, request: PullRequest) -> int:
-        """Send a request, or let it wait; returns how many were sent."""
+        """Send a request, or delay it; returns how many were sent."""
         if request.process_queue.dropped:
             return 0  # Only with its queue a request ends.
         request.process_queue.last_pull_timestamp = self._runtime.now_ms()
@@ -125,7 +124,7 @@ class DefaultMQPushConsumerImpl:
         return self._send(request)
 
     def _delay_of(self, request: PullRequest) -> int:
-        """How long a request has to wait; 0: not at all."""
+        """For how many ms a request has to wait; 0: not at all."""
         if self.paused:
             return DELAY_MS_WHEN_SUSPENDED
         if self._has_enough(request.process_queue):
@@ -258,7 +257,7 @@ class DefaultMQPushConsumerImpl:
         self._rebalance_service.rebalance_immediately()
 
     def _where_it_is(self, queue: MessageQueue, response: PullMessageResponse) -> int:
-        """Where to continue if only this consumer knows how far it is.
+        """Where to continue if only the consumer itself knows its offset.
 
         What it has pulled and not consumed is dropped, so it has to be pulled again.
         """

@@ -1,8 +1,7 @@
-"""Delays: whether a time has passed, by a clock that may be set back.
+"""Delays: whether a wait is over, by a clock that may be set back.
 
-A clock that stands before the moment at which a wait began was set back: then the wait
-is over, since it is unknown how much of it has passed. Whatever waits here may come
-early, and never for ever late.
+If the clock is before the begin of a wait, it was set back: then the wait is over,
+since it is unknown how much of it has passed. So a wait may end early, and never hangs.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class _Waiting(Generic[T]):
 
 
 class Delays(Generic[T]):
-    """Things that wait for their time; not guarded by a lock."""
+    """Items that wait for their time; not guarded by a lock."""
 
     def __init__(self) -> None:
         self._waiting: list[_Waiting[T]] = []
@@ -43,11 +42,11 @@ class Delays(Generic[T]):
         return (each.what for each in self._waiting)
 
     def add(self, what: T, delay_ms: int, now_ms: int) -> None:
-        """Let something wait from now on, for ``delay_ms``."""
+        """Let an item wait for ``delay_ms`` from now on."""
         self._waiting.append(_Waiting(what, now_ms, delay_ms))
 
     def take_due(self, now_ms: int) -> list[T]:
-        """Remove and return what is due, by due time, then by age."""
+        """Remove and return the items that are due, by due time, then by age."""
         due = [w for w in self._waiting if has_passed(w.since_ms, w.delay_ms, now_ms)]
         if due:
             self._waiting = [w for w in self._waiting if w not in due]

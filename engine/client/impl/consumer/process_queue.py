@@ -1,13 +1,13 @@
-"""ProcessQueue: what a client has pulled of one queue and not finished yet.
+"""ProcessQueue: the messages of one queue that a client has pulled and not finished.
 
-Messages stand in a tree by their queue_offset. Concurrent consumption removes them in
-any order, and the offset to commit is the smallest that is left. Orderly consumption
-takes them from the front into a second tree, and commits that one whole.
+Messages are in a tree by their queue_offset. Concurrent consumption removes them in any
+order, and the offset to commit is the smallest one left. Orderly consumption moves them
+from the front to a second tree, and commits that as a whole.
 
 Source: org.apache.rocketmq.client.impl.consumer.ProcessQueue, RocketMQ 5.3. Differs: a
-commit and the dropping of the queue exclude each other (``commit_offset``), so whoever
-has dropped it knows that it moves no offset any more; there, a completion may look,
-find the queue its own, and commit after another client has begun.
+commit and the dropping of the queue exclude each other (``commit_offset``), so once the
+queue is dropped it commits no offset; in RocketMQ a completion may check that the queue
+is its own, and then commit after another client has begun.
 """
 
 from __future__ import annotations
@@ -81,19 +81,19 @@ class OffsetTree:
 
 
 class QueueLease:
-    """A client's hold of a queue that it consumes in order, as the client knows it."""
+    """A client's lock of a queue consumed in order, as the client knows it."""
 
     def __init__(self) -> None:
         self.locked = False
         self.last_lock_timestamp = 0
 
     def grant(self, now_ms: int) -> None:
-        """The broker has locked the queue for this client, asked at ``now_ms``."""
+        """Record that the broker granted the lock, asked for at ``now_ms``."""
         self.last_lock_timestamp = now_ms
         self.locked = True
 
     def refuse(self) -> None:
-        """The broker did not grant the lock."""
+        """Record that the broker did not grant the lock."""
         self.locked = False
 
     def holds(self, now_ms: int) -> bool:
@@ -188,7 +188,7 @@ class ProcessQueue:
             self.msg_size -= len(message.body)
 
     def contains_message(self, message: MessageExt) -> bool:
-        """Whether a message is still to be finished. Source: #containsMessage."""
+        """Whether a message is not finished yet. Source: #containsMessage."""
         with self._lock:
             return message.queue_offset in self._tree
 
@@ -204,7 +204,7 @@ class ProcessQueue:
             return taken
 
     def commit(self) -> int:
-        """Finish all that was taken; the offset to commit, or ``NOTHING_TO_COMMIT``."""
+        """Finish all taken messages; the offset to commit, or ``NOTHING_TO_COMMIT``."""
         with self._lock:
             if not self._consuming_tree:
                 return NOTHING_TO_COMMIT
@@ -214,12 +214,12 @@ class ProcessQueue:
             return offset
 
     def rollback(self) -> None:
-        """Put back all that was taken. Source: ProcessQueue#rollback."""
+        """Put back all taken messages. Source: ProcessQueue#rollback."""
         with self._lock:
             self._put_back(list(self._consuming_tree))
 
     def make_message_to_consume_again(self, messages: Iterable[MessageExt]) -> None:
-        """Put back some messages that were taken.
+        """Put back some of the taken messages.
 
         Source: #makeMessageToConsumeAgain.
         """
@@ -232,7 +232,7 @@ class ProcessQueue:
                 self._tree.put(message)
 
     def forget_taken(self, messages: Iterable[MessageExt]) -> None:
-        """Finish some of what was taken, without an offset to commit."""
+        """Finish some of the taken messages, without an offset to commit."""
         with self._lock:
             for message in messages:
                 self._forget(self._consuming_tree, message.queue_offset)
@@ -272,13 +272,14 @@ class ProcessQueue:
         *,
         increase_only: bool,
     ) -> bool:
-        """Note an offset in ``store``, unless the queue was dropped; if it was noted.
+        """Set an offset in ``store`` unless the queue was dropped; returns whether.
 
-        While a listener has a queue in order nobody else gets it, dropped or not, until
-        its lock at the broker is too old.
+        While a listener has messages of the queue in order it may still commit, dropped
+        or not, until the lock at the broker is too old, since no other client gets the
+        queue.
 
         Source: ConsumeMessageConcurrentlyService#processConsumeResult, its end; also
-        ConsumeMessageOrderlyService#processConsumeResult, which notes nothing then.
+        ConsumeMessageOrderlyService#processConsumeResult, which commits nothing then.
         """
         with self._lock:
             is_kept = self.is_held and self.lease.is_kept(self._runtime.now_ms())
@@ -297,7 +298,7 @@ class ProcessQueue:
             return True
 
     def let_go(self) -> None:
-        """The listener has returned; see ``hold``."""
+        """End what ``hold`` began: the listener has returned."""
         with self._lock:
             self.is_held = False
 

@@ -39,9 +39,9 @@ class PullAPIWrapper:
     def pull_kernel_impl(
         self, request: PullRequest, subscription: SubscriptionData, answer: PullAnswer
     ) -> None:
-        """Send a pull; an offset that the client has in memory goes along.
+        """Send a pull, with the offset that the client has in memory as its commit.
 
-        An offset of 0 does not: it says no more than none.
+        An offset of 0 is not sent, since it means no more than none.
 
         Raises:
             BrokerFailed: it could not be sent.
@@ -79,7 +79,7 @@ class PullAPIWrapper:
 def messages_that_match(
     records: Iterable[bytes], subscription: SubscriptionData
 ) -> list[MessageExt]:
-    """The messages with one of the tags asked for: a broker may compare hashes alone.
+    """The messages with a subscribed tag, since a broker may compare hashes alone.
 
     Source: PullAPIWrapper#processPullResult.
     """

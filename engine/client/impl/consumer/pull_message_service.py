@@ -1,16 +1,15 @@
-"""PullMessageService: turns the pull requests of a client, round by round.
+"""PullMessageService: sends the pull requests of a client, round by round.
 
-A request waits in a queue, or for its time; a round sends each that waits. Then it is
-outstanding until an answer comes. Answers come at any time and from anywhere, so they
-only fall into an inbox, which the next round works through. A request whose answer does
-not come within 30 s is tried again, and the answer counts no more, should it still
-come.
+A request waits in a queue or for its time; a round sends each that is due. Then it is
+outstanding until its answer comes. An answer may come at any time and in any activity,
+so it is put into an inbox that the next round processes. If no answer comes within
+30 s, the request is sent again, and the late answer is ignored.
 
-A round that is ended by a crash leaves each request where the next round finds it.
+If a crash interrupts a round, every request is where the next round finds it.
 
 Source: org.apache.rocketmq.client.impl.consumer.PullMessageService, MQClientAPIImpl
-#pullMessageAsync, RocketMQ 5.3. Differs: an answer is worked through by a round, there
-by the thread that received it.
+#pullMessageAsync, RocketMQ 5.3. Differs: answers are processed by a round, there by the
+thread that received them.
 """
 
 from __future__ import annotations
@@ -48,10 +47,10 @@ class OutstandingPull:
 
 
 class PullHandler(Protocol):
-    """What the service calls for requests, answers and timeouts."""
+    """The callbacks of the service for requests, answers and timeouts."""
 
     def pull_message(self, request: PullRequest) -> int:
-        """Send a request, or let it wait; returns how many were sent."""
+        """Send a request, or delay it; returns how many were sent."""
 
     def on_answer(self, pull: OutstandingPull, response: PullMessageResponse) -> None:
         """Continue a request after its answer."""
@@ -86,7 +85,7 @@ class PullMessageService:
         self._handler = None
 
     def on_work(self, wake: Callable[[], None]) -> None:
-        """Register ``wake``, for requests and answers that have come."""
+        """Register ``wake``, to be called when requests or answers arrive."""
         self._wake = wake
 
     def execute_pull_request_immediately(self, request: PullRequest) -> None:
@@ -187,4 +186,4 @@ class PullMessageService:
 
 
 def _nobody() -> None:
-    """Wake nobody: the host looks for itself."""
+    """The callback before ``on_work``: nothing is woken."""

@@ -13,7 +13,7 @@ from crashmq.engine.common.message_queue import MessageQueue
 
 @dataclass(slots=True, eq=False)
 class PullRequest:
-    """Where a queue is pulled next; there is one for each living process queue.
+    """The next pull of a queue; there is one for each process queue in use.
 
     Attributes:
         previously_locked: the offset was read again after the queue was locked.

@@ -1,16 +1,16 @@
-"""RebalanceImpl: which queues a consumer works on, and where each of them begins.
+"""RebalanceImpl: which queues are assigned to a consumer, and where each begins.
 
-Of each topic a client computes its own share. A queue that is its no more is dropped,
-its offset persisted, and only then is it out of the table; a new one gets a process
-queue and one pull request. Whatever fails is tried again by the next round.
+For each topic a client computes its own share. A queue that is not in it any more is
+dropped, its offset is persisted, and only then it leaves the table; a new queue gets a
+process queue and one pull request. What fails is tried again in the next round.
 
 Source: org.apache.rocketmq.client.impl.consumer.RebalanceImpl, RebalancePushImpl,
-RocketMQ 5.3. Differs: a queue of a topic that is subscribed no more is persisted (and
-unlocked) before it goes; a dropped queue that could not be removed is tried again in
-each round, though it be the client's again, and never while a listener has it in order,
-there at the latest after 20 s, so that what that consumes is told too; and where a
-group begins without an offset, that is told the broker at once, or a crash before the
-first commit would skip what came meanwhile.
+RocketMQ 5.3. Differs: a queue of an unsubscribed topic is persisted (and unlocked)
+before it goes. A dropped queue that could not be removed is tried again in each round,
+even if it is assigned to the client again, and never while a listener consumes it in
+order, there after 20 s at the latest, so that what the listener consumes is committed
+too. Where a group begins without an offset is committed at once, since otherwise a
+crash before the first commit would skip messages put meanwhile.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class RebalanceImpl:
         dispatch: Callable[[PullRequest, int], None],
         queues_changed: Callable[[str], None],
     ) -> None:
-        """Set the callbacks for pull requests with delays, and for changed queues."""
+        """Set the callbacks for pull requests (with a delay) and for changed queues."""
         self._begun_ms = self._runtime.now_ms()
         self._dispatch = dispatch
         self._queues_changed = queues_changed
@@ -91,11 +91,11 @@ class RebalanceImpl:
             return {queue: self._table[queue] for queue in sorted(self._table)}
 
     def do_rebalance(self) -> tuple[bool, int]:
-        """Rebalance each topic; whether all is in place, and how many queues changed.
+        """Rebalance each topic; returns whether all succeeded, and queues changed.
 
         Raises:
-            OSError: a broadcasting client could not persist an offset; the next
-                round does the rest.
+            OSError: a broadcasting client could not persist an offset; the next round
+                does the rest.
         """
         balanced, changes = True, 0
         for subscription in self.subscriptions.all():
@@ -173,19 +173,19 @@ class RebalanceImpl:
         offset: int,
         process_queue: ProcessQueue | None = None,
     ) -> None:
-        """Drop a queue and keep ``offset`` for it: there the next rebalance begins.
+        """Drop a queue and set its offset, at which the next rebalance begins it again.
 
         Args:
             queue: the queue; without a process queue there is nothing to do.
-            offset: where it begins, be that before or behind what is known.
-            process_queue: the one that is meant; None: whichever it has.
+            offset: where it begins, lower or higher than the known offset.
+            process_queue: the process queue to drop; None: whichever the queue has.
 
         Raises:
             OSError: a broadcasting client could not persist the offset; the queue is
                 dropped, and stays in the table.
 
-        Source: DefaultMQPushConsumerImpl, its case OFFSET_ILLEGAL, which may also hit
-        the process queue after the one that is meant; MQClientInstance#resetOffset.
+        Source: DefaultMQPushConsumerImpl, its case OFFSET_ILLEGAL, which may also drop
+        a later process queue of the same queue; MQClientInstance#resetOffset.
         """
         with self._removing:
             current = self.process_queue_table.get(queue)
@@ -252,11 +252,11 @@ class RebalanceImpl:
         return self._noted(queue, begin)
 
     def _noted(self, queue: MessageQueue, begin: int) -> int:
-        """Keep where a group without an offset begins: asked again, it would be later.
+        """Store where a group without an offset begins: asked again, it would be later.
 
         Returns:
-            The beginning, or the lower one that was kept before and is not known to
-            the broker. A higher one is of a log that has lost its end since.
+            The beginning, or a lower one that was stored before and that the broker
+            does not have. A higher one belongs to a log that has lost its end since.
         """
         kept = self._offset_store.read_offset(queue, ReadOffsetType.READ_FROM_MEMORY)
         if 0 <= kept < begin:

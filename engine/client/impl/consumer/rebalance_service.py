@@ -1,7 +1,7 @@
-"""RebalanceService: rebalances every twenty seconds, or each second until all is well.
+"""RebalanceService: rebalances every 20 seconds, or every second until all is done.
 
 Source: org.apache.rocketmq.client.impl.consumer.RebalanceService, RocketMQ 5.3.
-Differs: that two rounds are a second apart is left to the host, which turns them.
+Differs: the host that runs the rounds has to keep them a second apart.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class RebalanceService:
     """The rounds of rebalance of one consumer.
 
     Attributes:
-        interval_ms: until the next round is due.
+        interval_ms: ms until the next round is due.
     """
 
     name = "rebalance"
@@ -31,7 +31,7 @@ class RebalanceService:
         self._wake: Callable[[], None] | None = None
 
     def on_work(self, wake: Callable[[], None]) -> None:
-        """Register ``wake``, for what asks for a round at once."""
+        """Register ``wake``, to be called when a round is needed at once."""
         self._wake = wake
 
     def rebalance_immediately(self) -> None:

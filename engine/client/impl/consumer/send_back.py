@@ -1,7 +1,8 @@
 """SendBack: puts messages that could not be consumed into their group's retry topic.
 
 Source: DefaultMQPushConsumerImpl#sendMessageBack, RocketMQ 5.3. Differs: the record
-itself goes back, so the broker needs no original, and there is no second way to try.
+itself is sent, so the broker needs no original; and there is no fallback that puts the
+message as a new one.
 """
 
 from __future__ import annotations

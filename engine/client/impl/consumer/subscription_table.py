@@ -1,8 +1,8 @@
-"""SubscriptionTable: what one consumer subscribes, by topic.
+"""SubscriptionTable: the subscriptions of one consumer, by topic.
 
 Source: RebalanceImpl#getSubscriptionInner, FilterAPI#buildSubscriptionData, RocketMQ
-5.3. Differs: each version is newer than the one before, be the clock set back or in the
-same millisecond; there the broker ignores what such a client subscribes from then on.
+5.3. Differs: each version is higher than the one before, even if the clock was set back
+or shows the same millisecond; there, the broker ignores such a subscription.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class SubscriptionTable:
         return version
 
     def is_still_asked(self, then: SubscriptionData) -> bool:
-        """Whether the subscription of that time has been in effect ever since.
+        """Whether a subscription has not changed since.
 
-        A change that was taken back counts as a change: a broker may have filtered by
-        it.
+        A change that was taken back counts as a change, since a broker may have
+        filtered by it meanwhile.
         """
         with self._lock:
             is_subscribed = then.topic in self._by_topic

@@ -1,6 +1,7 @@
-"""ToldOffsets: a local offset store that passes on what is read and kept in its file.
+"""ObservedOffsets: a local offset store whose reads and writes are recorded as events.
 
-Nothing is passed on once the process has ended, whose disk is another one's by then.
+Nothing is recorded once the client's process has ended: then its disk belongs to the
+next one.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from crashmq.harness.disk.crash import StoreCrashed
 from crashmq.models.history import Happening, OffsetRead, OffsetSent, OneQueue
 
 
-class ToldOffsets:
-    """The offsets of one consumer that broadcasts."""
+class ObservedOffsets:
+    """The offsets of one broadcasting consumer."""
 
     def __init__(
         self,
@@ -27,13 +28,13 @@ class ToldOffsets:
         check: Callable[[], None],
         note: Callable[[Happening], None],
     ) -> None:
-        """Tell what a store does.
+        """Record what ``store`` does.
 
         Args:
-            store: which.
-            mine: says who works on a queue.
+            store: the client's local offset store.
+            mine: says which client and group work on a queue.
             check: raises if the process no longer exists.
-            note: is told.
+            note: is called with each event.
         """
         self._store = store
         self._mine = mine
@@ -49,7 +50,7 @@ class ToldOffsets:
 
     @contextmanager
     def _on_disk(self) -> Iterator[None]:
-        """Use the client's disk, which is gone with its process."""
+        """Use the client's disk; raise if the client's process has ended."""
         self._check()
         try:
             yield

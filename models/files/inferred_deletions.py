@@ -1,10 +1,11 @@
-"""Presumed deletions: records of a RocketMQ store that no queue has to list.
+"""Infers deletions in a RocketMQ store: which records need no unit.
 
-RocketMQ forgets a deleted topic's queues and keeps its records until their log files
-expire. Only traces in the store show it: the folder of a topic that is missing from the
-broker's list of topics is gone, or a queue counts from 0 again and its first unit is
-that of the record put again. Where no broker keeps a list, the missing folder alone
-counts. A topic whose units lie in ``batchconsumequeue`` has none in ``consumequeue``.
+RocketMQ removes a deleted topic's queues and keeps its records until their log files
+expire. Only traces show the deletion: a topic is missing from the broker's list of
+topics and has no queue directory; or a queue counts from 0 again, and its first unit is
+that of the record with which the count began again. Without a list of topics the
+missing directory alone decides. A topic with units in ``batchconsumequeue`` has none
+in ``consumequeue``.
 """
 
 from __future__ import annotations
@@ -38,24 +39,24 @@ _SYSTEM_TOPICS = frozenset(
 
 
 @dataclass(frozen=True)
-class PresumedLog(LogImage):
+class LogAfterDeletions(LogImage):
     """A log in which records of deleted topics and queues need no unit.
 
     Attributes:
-        listed_from: the phy_offset by queue below which its records have no unit; a
-            queue that has none at all begins at the log's end.
+        listed_from: for a queue, the phy_offset below which its records need no unit;
+            for a queue without any units it is the log's end.
     """
 
     listed_from: Mapping[QueueKey, int] = field(default_factory=dict)
 
     @property
     def as_found(self) -> dict[QueueKey, list[Record]]:
-        """The records by queue with those that no queue has to list."""
+        """Records by queue, including those that need no unit."""
         return _as_log(self).indexed_records
 
     @lazy
     def indexed_records(self) -> dict[QueueKey, list[Record]]:
-        """As in ``LogImage``, without the records that no queue has to list."""
+        """As in ``LogImage``, without the records that need no unit."""
         alive: dict[QueueKey, list[Record]] = {}
         for key, records in _as_log(self).indexed_records.items():
             first = self.listed_from.get(key, 0)
@@ -65,24 +66,24 @@ class PresumedLog(LogImage):
 
 
 @dataclass(frozen=True, slots=True)
-class Presumption:
-    """The image after presumed deletions, and one sentence for each of them."""
+class InferredDeletions:
+    """The image with the inferred deletions, and one sentence for each of them."""
 
     image: StoreImage
     notes: tuple[str, ...]
 
 
-def presumed(image: StoreImage, folders: Collection[str]) -> Presumption:
-    """The image without the topics and queues that its files show as deleted.
+def infer_deletions(image: StoreImage, folders: Collection[str]) -> InferredDeletions:
+    """Infer deletions; their records need no unit in the returned image.
 
     Args:
-        image: of a store without a durable mark; ours keeps an account of deletions.
-        folders: names in ``consumequeue``, also of those without a file.
+        image: of a store without a durable mark; our store keeps ``deletedTopics``.
+        folders: names in ``consumequeue``, also of directories without a file.
     """
     log = image.commit_log
     listed_from: dict[QueueKey, int] = {}
     notes: list[str] = []
-    topics = topics_told(image.files)
+    topics = topics_listed(image.files)
     batch = {p.split("/")[1] for p in image.files if p.startswith(f"{_BATCH_DIR}/")}
     if ROCKSDB_PATH in image.files and not image.consume_queues:
         listed_from = dict.fromkeys(log.indexed_records, log.max_phy_offset)
@@ -133,13 +134,13 @@ def presumed(image: StoreImage, folders: Collection[str]) -> Presumption:
             listed_from.setdefault(key, log.max_phy_offset)
     if listed_from:
         shared = {f.name: getattr(log, f.name) for f in fields(LogImage)}
-        log = PresumedLog(**shared, listed_from=listed_from)
+        log = LogAfterDeletions(**shared, listed_from=listed_from)
         image = replace(image, commit_log=log)
-    return Presumption(image, tuple(notes))
+    return InferredDeletions(image, tuple(notes))
 
 
 def _batches_of_none(image: StoreImage, batch: Collection[str]) -> Iterator[str]:
-    """Topics with batches that no queue lists."""
+    """One sentence for each topic that has inner batches and no queue for them."""
     if ROCKSDB_PATH in image.files:
         return
     found = Counter(
@@ -164,14 +165,14 @@ def topics_in(raw: Bytes) -> frozenset[str] | None:
     return frozenset(table) if isinstance(table, dict) else None
 
 
-def topics_told(files: Mapping[str, Bytes]) -> frozenset[str] | None:
-    """The topics of a broker's list or its backup; None if neither can be read."""
+def topics_listed(files: Mapping[str, Bytes]) -> frozenset[str] | None:
+    """The topics in the broker's list or its backup; None if neither can be read."""
     told = (topics_in(files.get(path, b"")) for path in (TOPICS_PATH, _TOPICS_BACKUP))
     return next((topics for topics in told if topics is not None), None)
 
 
 def is_kept_topic(topic: str) -> bool:
-    """Whether no deletion takes a topic: a system's own, and light queues."""
+    """Whether a topic is never deleted: a system topic or a light queue."""
     return topic in _SYSTEM_TOPICS or topic.startswith(_KEPT_PREFIXES)
 
 
@@ -181,10 +182,11 @@ def may_be_deleted(
     topics: frozenset[str] | None,
     files: Mapping[str, Bytes],
 ) -> bool:
-    """Whether a topic may have been deleted, by the broker's list where there is one.
+    """Whether a topic without a queue directory may have been deleted.
 
-    A store without a broker has no list, and RocketMQ deletes all that it has of a
-    topic, in other folders too; but never system topics and light queues.
+    The broker's list of topics decides, if there is one. Without one, and without a
+    broker, nothing of the topic may be left in other directories, since RocketMQ
+    removes all of it; system topics and light queues are never deleted.
     """
     if topics is not None:
         return topic not in topics
@@ -199,7 +201,7 @@ def may_be_deleted(
 
 
 def _is_kept_as_file(topic: str, files: Mapping[str, Bytes]) -> bool:
-    """Whether a file beside the queues has the topic's name, as an archive has."""
+    """Whether a file in ``consumequeue`` has the topic's name, as an archive has."""
     start = f"consumequeue/{topic}"
     return any(
         path == start or (path.startswith(f"{start}.") and path.count("/") == 1)
@@ -208,7 +210,10 @@ def _is_kept_as_file(topic: str, files: Mapping[str, Bytes]) -> bool:
 
 
 def _listed_elsewhere(image: StoreImage) -> frozenset[str]:
-    """Topics to whose records another folder's first units lead: it was renamed."""
+    """Topics whose records the first units of another topic's directory point at.
+
+    Such a directory was renamed, not deleted.
+    """
     found = set[str]()
     for queue, live in image.suspect_queues:
         record = image.commit_log.record_at.get(live[0].phy_offset)
@@ -220,11 +225,11 @@ def _listed_elsewhere(image: StoreImage) -> frozenset[str]:
 def _revived_from(
     image: StoreImage, topic: str, known: Collection[QueueKey]
 ) -> int | None:
-    """The log file's base from which a deleted topic is listed again, if it is.
+    """The base of the log file from which on a deleted topic is listed again, or None.
 
-    A start after a crash dispatches whole log files, deleted topics included: all of
-    the topic's queues then begin there, pre-blank units before, and other topics' do
-    not.
+    A start after a crash dispatches whole log files, records of deleted topics
+    included. Then all of the topic's queues begin with that file, after pre-blank
+    units, and other topics' queues do not.
     """
     log, unlisted = image.commit_log, image.unlisted_records
     asked = {key: r for key, r in log.indexed_records.items() if key[0] == topic}
@@ -248,7 +253,7 @@ def _revived_from(
 
 
 def _begins_late(image: StoreImage, key: QueueKey) -> bool:
-    """Whether a queue's units begin after number 0, even if a file of it is gone."""
+    """Whether a queue begins with pre-blank units, or after queue_offset 0."""
     queue = image.queue_at.get(key)
     if queue is None or not queue.units:
         return False
@@ -256,15 +261,16 @@ def _begins_late(image: StoreImage, key: QueueKey) -> bool:
 
 
 def _is_blanked(image: StoreImage, key: QueueKey) -> bool:
-    """Whether the queue begins with pre-blank units, which seldom begins a file."""
+    """Whether the queue begins with pre-blank units."""
     queue = image.queue_at.get(key)
     return queue is not None and bool(queue.units) and queue.units[0].is_pre_blank
 
 
 def _put_anew(image: StoreImage, key: QueueKey) -> Record | None:
-    """The record from which on a queue counts from 0 again; None if there is none.
+    """The record with which a queue's count begins at 0 again; None if there is none.
 
-    From it on the numbers rise by one, and the queue's own first unit is its unit.
+    From there on queue_offsets ascend by one, and the queue's first unit is this
+    record's.
     """
     records = image.commit_log.indexed_records[key]
     restarts = [n for n, r in enumerate(records) if n and r.queue_offset == 0]

@@ -1,4 +1,4 @@
-"""One message as people and programs read it: every field decoded."""
+"""One message with every field decoded, for people and for programs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def flags_of(sys_flag: int) -> list[str]:
 
 
 def body_of(record: Record) -> bytes:
-    """The body, inflated if it is zlib's; as stored if it cannot be."""
+    """The body, decompressed if it is zlib's; as stored if that fails."""
     raw = bytes(record.body)
     way = _COMPRESSION.get(record.sys_flag >> 8 & 7, "")
     if record.sys_flag & _COMPRESSED and way == "zlib":

@@ -1,8 +1,8 @@
-"""The walk of a store whose files and positions do not show what it holds.
+"""The walk for an opaque store, whose files and positions do not show its content.
 
-Only its answers show that: what was acknowledged is there, in the order of its queue,
-until something happens that makes it uncertain. Then the queue is in doubt, or all are,
-and laws about their content are no longer asked.
+Only its answers do. An acknowledged message is in its queue, in order, until something
+happens that makes this uncertain. From then on the queue, or every queue, is in doubt,
+and laws about its content are not asked.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ Walk: TypeAlias = Callable[[At], Iterator[Moment]]
 def walk_for(capabilities: frozenset[Capability]) -> Walk:
     """The walk for a subject with these capabilities.
 
-    ``walk`` if its files and positions show what it holds.
+    ``walk`` if files and positions show its content, else ``walk_opaque``.
     """
-    return walk if tells_all(capabilities) else walk_untold
+    return walk if tells_all(capabilities) else walk_opaque
 
 
-def walk_untold(at: At) -> Iterator[Moment]:
-    """Lead what is known through a step; stop at each moment. As ``walk``."""
+def walk_opaque(at: At) -> Iterator[Moment]:
+    """Update what is known by each event of a step, as ``walk`` does."""
     step, known = at.step, at.known
     if step.raised or step.starts:
         yield OpOver(*at)
@@ -72,7 +72,7 @@ def walk_untold(at: At) -> Iterator[Moment]:
 
 
 def _doubt_what_was_disturbed(at: At) -> None:
-    """Doubt all that a store holds whose files somebody or a fault has touched."""
+    """Doubt every queue after damage of files or a disk fault."""
     step, known = at.step, at.known
     known.failed_parts |= step.failed_parts
     if not step.is_alone:
@@ -91,7 +91,7 @@ def _doubt_what_was_disturbed(at: At) -> None:
 
 
 def _walk_life(at: At, life: Life) -> Iterator[Moment]:
-    """Walk the puts and stops of one life."""
+    """Walk the puts and stops of one run."""
     step, known = at.step, at.known
     if life.puts:
         yield PutsOver(*at)
@@ -119,7 +119,7 @@ def _walk_life(at: At, life: Life) -> Iterator[Moment]:
 
 
 def _put_over(at: At, message: MessageToPut, answer: Put) -> PutOver:
-    """What must be true of a put's answer; where a record lies is the store's own."""
+    """The moment of a put's answer; any place in the log is right."""
     step, known = at.step, at.known
     model = known.model
     key = (message.topic, message.queue_id)
@@ -137,7 +137,7 @@ def _put_over(at: At, message: MessageToPut, answer: Put) -> PutOver:
 
 
 def _crash(known: Knowledge, step: Step) -> None:
-    """Note a crash: what was acknowledged outlives a kill, not power loss."""
+    """Note a crash: acknowledged messages survive a kill, but not power loss."""
     known.crashed(step, [])
     crash = step.crash
     assert crash is not None, step
@@ -167,7 +167,7 @@ def _walk_starts(at: At) -> Iterator[Moment]:
 
 
 def _start_over(at: At, seen: Started | Refused, found: StoreImage) -> StartOver:
-    """A start on files that no one has touched."""
+    """The moment of a start on undamaged files."""
     return StartOver(
         *at,
         found,
@@ -185,7 +185,7 @@ def _start_over(at: At, seen: Started | Refused, found: StoreImage) -> StartOver
 
 
 def _walk_running(at: At) -> Iterator[Moment]:
-    """Walk where a running store stands, and what was read of it."""
+    """Walk the positions of a running store, and the reads of it."""
     step, known, now = at.step, at.known, at.now
     if now.max_phy_offset >= 0:
         yield PositionsSeen(*at)

@@ -1,0 +1,164 @@
+"""When a consumer has to send the next pull of each of its queues.
+
+A consumer has one pull request for each queue assigned to it. The waits are those of
+RocketMQ's client: 500 ms after the queue was assigned; none after an answer; 50 ms if
+flow control holds it back; 1 s after a refusal; and 30 s plus 1 s after a pull without
+an answer.
+
+Source: RebalanceImpl#dispatchPullRequest, DefaultMQPushConsumerImpl#pullMessage and its
+PullCallback, DefaultMQPushConsumer#consumerTimeoutMillisWhenSuspend.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from crashmq.models.history import OneQueue
+from crashmq.models.plain_state import Forked
+
+FIRST_PULL_MS: Final = 500
+FLOW_CONTROL_MS: Final = 50
+REFUSED_MS: Final = 1_000
+TIME_OUT_MS: Final = 30_000
+SPAN_MAX: Final = 2_000
+"""So far apart may the messages of a queue be that wait at a consumer.
+
+Source: DefaultMQPushConsumer#consumeConcurrentlyMaxSpan.
+"""
+ANY_TIME: Final = -1
+ANY_NUMBER: Final = 1 << 30
+
+PullState: TypeAlias = Literal["waits", "sent", "refused", "unsure"]
+
+
+class DuePull(NamedTuple):
+    """The pull request of one queue of a consumer.
+
+    Attributes:
+        state: waiting for its time; sent; refused, which the next round has to act on;
+            or unknown.
+        least_ms: the earliest time at which it may be sent.
+        most_ms: the time from which on a round must send it or, if it was sent and has
+            no answer, give it up.
+        is_new: the queue was not pulled yet.
+        brought: at most so many messages were in its answers.
+    """
+
+    state: PullState
+    least_ms: int
+    most_ms: int
+    is_new: bool = False
+    brought: int = 0
+
+    def is_due(self, at_ms: int) -> bool:
+        """Whether a round at ``at_ms`` must act on the request."""
+        return self.state == "refused" or self.most_ms <= at_ms
+
+    def was_sent(self, at_ms: int) -> DuePull:
+        """The request after it was sent at ``at_ms``."""
+        most_ms = at_ms + TIME_OUT_MS
+        least_ms = most_ms + REFUSED_MS
+        return DuePull("sent", least_ms, most_ms, brought=self.brought)
+
+    def put_off(self, least_ms: int, most_ms: int) -> DuePull:
+        """The request while it waits until a time in [``least_ms``, ``most_ms``]."""
+        return self._replace(state="waits", least_ms=least_ms, most_ms=most_ms)
+
+    def is_uncertain(self, at_ms: int) -> DuePull:
+        """The request after something that may have sent or delayed it."""
+        most_ms = max(self.most_ms, at_ms + TIME_OUT_MS)
+        return self._replace(state="unsure", least_ms=ANY_TIME, most_ms=most_ms)
+
+
+@dataclass(slots=True)
+class DuePulls(Forked):
+    """The pull requests of all consumers.
+
+    Attributes:
+        pulls: the pull requests, by consumer and queue.
+        unanswered: how many pulls of each queue are without an answer.
+        halfway: by client, how many changes of subscriptions have begun and not ended.
+        heard: the run of the broker from which each consumer certainly heard last.
+        moved: the offset to which PULL_OFFSET_MOVED sent a consumer that has not pulled
+            there yet.
+        asked_ms: when each client's consumer was last asked to consume.
+        unsure_locks: queues where it is unknown which of several lock answers the
+            consumer got last.
+    """
+
+    pulls: dict[OneQueue, DuePull] = field(default_factory=dict)
+    unanswered: dict[OneQueue, int] = field(default_factory=dict)
+    halfway: dict[str, int] = field(default_factory=dict)
+    heard: dict[OneQueue, int] = field(default_factory=dict)
+    moved: dict[OneQueue, int] = field(default_factory=dict)
+    asked_ms: dict[str, int] = field(default_factory=dict)
+    unsure_locks: set[OneQueue] = field(default_factory=set)
+
+    def forget(self, client: str, but_for: tuple[tuple[str, int], ...] = ()) -> None:
+        """Record that only the queues ``but_for`` are assigned to a client now."""
+        for table in (self.pulls, self.heard, self.moved):
+            gone = [
+                one
+                for one in table
+                if one.client == client and (one.topic, one.queue_id) not in but_for
+            ]
+            for one in gone:
+                del table[one]
+
+    def given(
+        self, queue: OneQueue, at_ms: int, *, locks: bool, brought: int = 0
+    ) -> None:
+        """Record an assigned queue; ``locks``: or one whose offset is read again."""
+        due_ms = least_ms = at_ms + FIRST_PULL_MS
+        before = self.pulls.get(queue)
+        if locks and before is not None and before.is_new:
+            least_ms = min(before.least_ms, due_ms)
+        self.pulls[queue] = DuePull("waits", least_ms, due_ms, True, brought)
+
+    def sent(self, queue: OneQueue, at_ms: int) -> None:
+        """Record that a pull was sent."""
+        self.unanswered[queue] = self.unanswered.get(queue, 0) + 1
+        if queue in self.pulls:
+            self.pulls[queue] = self.pulls[queue].was_sent(at_ms)
+
+    def answered(
+        self, queue: OneQueue, at_ms: int, brought: int, state: PullState
+    ) -> bool:
+        """Record an answer that leaves the pull request in ``state``.
+
+        Returns whether the consumer certainly accepts the answer. It may not if two
+        pulls are unanswered, since it is unknown which one this answers, or if the pull
+        was given up.
+        """
+        is_the_only_one = self.unanswered.get(queue, 0) == 1
+        self.unanswered[queue] = max(0, self.unanswered.get(queue, 0) - 1)
+        pull = self.pulls.get(queue)
+        if pull is None:
+            return False
+        pull = pull._replace(brought=pull.brought + brought)
+        is_sure = is_the_only_one and pull.state == "sent"
+        if pull.state == "sent":
+            least_ms = at_ms + (REFUSED_MS if is_sure and state == "refused" else 0)
+            most_ms = at_ms if is_sure else pull.most_ms
+            now = state if is_sure else pull.state
+            pull = pull._replace(state=now, least_ms=least_ms, most_ms=most_ms)
+        self.pulls[queue] = pull
+        return is_sure
+
+    def subscribes(self, client: str, at_ms: int, *, is_done: bool) -> None:
+        """Record that a client begins to change its subscriptions, or has ended it."""
+        self.halfway[client] = self.halfway.get(client, 0) + (-1 if is_done else 1)
+        for queue, pull in self.pulls.items():
+            if queue.client == client:
+                most_ms = max(pull.most_ms, at_ms + REFUSED_MS)
+                self.pulls[queue] = pull._replace(least_ms=ANY_TIME, most_ms=most_ms)
+
+    def unsure(self, at_ms: int, clients: frozenset[str] | None = None) -> None:
+        """Record that what these clients have pulled is unknown; None: all clients."""
+        for queue, pull in self.pulls.items():
+            if clients is None or queue.client in clients:
+                self.pulls[queue] = pull.is_uncertain(at_ms)
+        for queue in [*self.moved]:
+            if clients is None or queue.client in clients:
+                del self.moved[queue]

@@ -1,0 +1,236 @@
+"""The walk through the pulls of consumers: when they were sent, and had to be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from crashmq.models.brokers import RETRY_PREFIX
+from crashmq.models.history import (
+    ConsumerBegan,
+    ConsumerEnded,
+    Happening,
+    LocksAnswered,
+    OffsetRead,
+    OffsetSent,
+    OffsetsLoaded,
+    OneQueue,
+    PullReceived,
+    PullSent,
+    QueuesHeld,
+    Resubscribed,
+    TimePassed,
+)
+from crashmq.models.knowledge.due_pulls import (
+    ANY_NUMBER,
+    FLOW_CONTROL_MS,
+    REFUSED_MS,
+    SPAN_MAX,
+    DuePull,
+    DuePulls,
+    PullState,
+)
+from crashmq.models.knowledge.moments import At, Moment
+from crashmq.models.knowledge.moments_of_consumers import MoveTaken, PullDue, PullTimed
+from crashmq.models.observations import Ran, Skipped
+from crashmq.models.ops import Consume, TurnConsumer
+
+_READ = ("SUCCESS", "PULL_NOT_FOUND", "PULL_RETRY_IMMEDIATELY")
+_MOVED = "PULL_OFFSET_MOVED"
+_OF_PULLS = frozenset(
+    {
+        *(ConsumerBegan, ConsumerEnded, QueuesHeld, OffsetRead, OffsetsLoaded),
+        *(PullSent, PullReceived, Resubscribed, TimePassed, LocksAnswered),
+    }
+)
+
+
+def walk_due_pulls(at: At) -> Iterator[Moment]:
+    """Record what consumers pulled; yield what they pulled or had to pull."""
+    step, due = at.step, at.known.progress.due
+    kinds = step.kinds
+    if not due.pulls and kinds.isdisjoint(_OF_PULLS):
+        return
+    now_ms = step.entries[-1].at_ms
+    client = _turned(at)
+    before = {
+        queue: pull for queue, pull in due.pulls.items() if queue.client == client
+    }
+    sent: set[OneQueue] = set()
+    if not kinds.isdisjoint(_OF_PULLS):
+        for at_ms, _, event in step.entries:
+            if isinstance(event, PullSent):
+                sent.add(event.queue)
+                if step.is_alone and event.queue in due.pulls:
+                    least_ms = due.pulls[event.queue].least_ms
+                    yield PullTimed(*at, event.queue, at_ms, least_ms)
+            elif isinstance(event, OffsetSent) and event.queue.client == client:
+                to = due.moved.pop(event.queue, None)
+                if to is not None:  # a pull round commits nothing else
+                    yield MoveTaken(*at, event.queue, event.offset, to)
+            _saw(at, due, event, at_ms)
+    if _sets_back(at):
+        due.unsure(now_ms)
+    elif not client:
+        due.unsure(now_ms, _perhaps_turned(at))
+    else:
+        yield from _judged(at, before, sent, now_ms)
+        _put_off_at_once(at, client, now_ms)
+
+
+def _turned(at: At) -> str:
+    """The client of which the step was a round of its pull service alone; or ""."""
+    step, op = at.step, at.step.op
+    is_round = isinstance(op, TurnConsumer) and op.task == "pull" and op.times > 0
+    if not (is_round and isinstance(step.seen, Ran) and _is_plain(at)):
+        return ""
+    assert isinstance(op, TurnConsumer), op
+    return op.client if op.client in at.known.consumption.living else ""
+
+
+def _is_plain(at: At) -> bool:
+    """Whether an op ran alone and no call failed."""
+    step = at.step
+    is_whole = step.is_alone and step.crash is None and not step.raised
+    return is_whole and not (step.starts or step.met or step.is_unreadable)
+
+
+def _perhaps_turned(at: At) -> frozenset[str]:
+    """The clients whose pulls are in an unknown state after the step."""
+    if _is_plain(at) and isinstance(at.step.seen, Ran | Skipped):
+        return frozenset()
+    names = [getattr(act, "client", "") for act in at.step.acts]
+    return frozenset([name for name in names if name])
+
+
+def _sets_back(at: At) -> bool:
+    if at.step.sets_back:
+        return True
+    events = [event for _, _, event in at.step.entries]
+    return any(isinstance(one, TimePassed) and one.ms < 0 for one in events)
+
+
+def _saw(at: At, due: DuePulls, event: Happening, at_ms: int) -> None:
+    match event:
+        case ConsumerBegan(op):
+            due.forget(op.client)
+            due.halfway.pop(op.client, None)
+        case ConsumerEnded(client, _):
+            due.forget(client)
+        case QueuesHeld(client, queues):
+            due.forget(client, queues)
+        case OffsetRead(queue, offset):
+            if queue in due.moved and offset >= 0:
+                due.moved[queue] = min(due.moved[queue], offset)
+            if not at.known.consumption.is_broadcast(queue.client):
+                due.heard[queue] = at.known.consumption.life
+            else:
+                due.heard.pop(queue, None)  # its file need not know who told it
+            locks = at.known.consumption.is_locking(queue.client)
+            consumes = not at.step.is_alone and _consumes(at, queue.client)
+            brought = ANY_NUMBER if consumes else 0
+            due.given(queue, at_ms, locks=locks, brought=brought)
+        case LocksAnswered(client, group, granted, refused):
+            its = {OneQueue(client, group, *queue) for queue in (*granted, *refused)}
+            due.unsure_locks -= its
+            if not _is_plain(at):
+                due.unsure_locks |= its
+        case OffsetsLoaded():
+            due.unanswered.clear()
+        case PullSent(queue):
+            due.sent(queue, at_ms)
+        case PullReceived(queue, code=code):
+            state: PullState = "waits" if code in _READ else "refused"
+            is_sure = due.answered(queue, at_ms, len(event.messages), state)
+            if is_sure and code in (*_READ, _MOVED):
+                due.heard[queue] = at.known.consumption.life
+            if code == _MOVED:
+                due.pulls.pop(queue, None)  # it gives the queue up, and begins anew
+                due.moved.pop(queue, None)
+                if is_sure and not at.known.consumption.is_broadcast(queue.client):
+                    due.moved[queue] = event.next_begin_offset
+        case Resubscribed(op, is_done):
+            due.subscribes(op.client, at_ms, is_done=is_done)
+        case _:
+            pass
+
+
+def _consumes(at: At, client: str) -> bool:
+    """Whether a client's listener may have run in the step."""
+    acts = at.step.acts
+    return any(isinstance(act, Consume) and act.client == client for act in acts)
+
+
+def _judged(
+    at: At, before: Mapping[OneQueue, DuePull], sent: set[OneQueue], now_ms: int
+) -> Iterator[Moment]:
+    """What a round had to do with each pull request, given its state ``before``."""
+    began_ms, due = at.step.entries[0].at_ms, at.known.progress.due
+    for queue, pull in sorted(before.items()):
+        if queue not in due.pulls or not pull.is_due(began_ms):
+            continue
+        if pull.state == "waits":
+            delay_ms = 0 if queue in sent else _delay_ms(at, queue, pull)
+            if not delay_ms:
+                is_sent = queue in sent
+                yield PullDue(*at, queue, pull.most_ms, now_ms, is_sent)
+                continue
+            least_ms = pull.least_ms
+            if delay_ms == FLOW_CONTROL_MS and _is_full(at, queue):
+                least_ms = began_ms + FLOW_CONTROL_MS
+            due.pulls[queue] = pull.put_off(least_ms, now_ms + delay_ms)
+        elif queue not in sent:
+            gave_up = pull.state == "sent"
+            least_ms = began_ms + REFUSED_MS if gave_up else pull.least_ms
+            due.pulls[queue] = pull.put_off(least_ms, now_ms + REFUSED_MS)
+
+
+def _put_off_at_once(at: At, client: str, now_ms: int) -> None:
+    """Record requests that later rounds of the same op may have delayed."""
+    due = at.known.progress.due
+    for queue, pull in due.pulls.items():
+        if queue.client != client or pull.state != "waits" or pull.most_ms > now_ms:
+            continue
+        delay_ms = _delay_ms(at, queue, pull)
+        if delay_ms:
+            is_full = delay_ms == FLOW_CONTROL_MS and _is_filled(at, queue)
+            began_ms = at.step.entries[0].at_ms
+            least_ms = began_ms + FLOW_CONTROL_MS if is_full else pull.least_ms
+            due.pulls[queue] = pull.put_off(least_ms, now_ms + delay_ms)
+
+
+def _delay_ms(at: At, queue: OneQueue, pull: DuePull) -> int:
+    """By how long a round may delay a request, in ms; 0: not at all."""
+    known, due = at.known.consumption, at.known.progress.due
+    op = known.living[queue.client]
+    topics = (*op.topics.split(","), RETRY_PREFIX + op.group)
+    is_subscribed = queue.topic in topics and not due.halfway.get(queue.client)
+    is_locked = queue not in due.unsure_locks and (
+        queue in known.locks.of_clients or not known.is_locking(queue.client)
+    )
+    is_up = at.now.max_phy_offset >= 0
+    if not (is_up and is_subscribed and is_locked):
+        return REFUSED_MS
+    share = known.shares.get(queue)
+    if share is None:
+        return 0
+    at_most = pull.brought - len(share.worked)
+    is_far = share.was_moved or share.asked - share.begun > SPAN_MAX
+    may_be_full = at_most > at.known.setup.pull_threshold or is_far
+    return FLOW_CONTROL_MS if may_be_full else 0
+
+
+def _is_filled(at: At, queue: OneQueue) -> bool:
+    """Whether the newest answer alone exceeds the flow control limit."""
+    share = at.known.consumption.shares.get(queue)
+    if share is None or len(share.ends) != 1:
+        return False
+    return len(share.newest - share.worked) > at.known.setup.pull_threshold
+
+
+def _is_full(at: At, queue: OneQueue) -> bool:
+    """Whether flow control certainly stops a consumer's pulls of a queue."""
+    share = at.known.consumption.shares.get(queue)
+    if share is None:
+        return False
+    surely = share.waiting | share.newest - share.worked
+    return len(share.ends) < 2 and len(surely) > at.known.setup.pull_threshold

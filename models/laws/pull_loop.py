@@ -1,0 +1,55 @@
+"""Laws of the pull loop: a consumer pulls in time, and no more often than that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crashmq.models.history import OneQueue
+from crashmq.models.laws.registry import law
+from crashmq.models.verdict import Violation
+
+
+def _of(queue: OneQueue) -> str:
+    return f"{queue.client} of {queue.group} on {queue.topic}/{queue.queue_id}"
+
+
+@law(
+    "CON-21",
+    "a round of a consumer's pull service pulls every queue whose time has come: 500 "
+    "ms after the queue was assigned, at once after an answer with or without "
+    "messages, 50 ms after flow control, 1 s after an error or a missing lock, 31 s "
+    "after a pull without an answer",
+    catalogue="I12 I19",
+)
+def a_due_queue_is_pulled(
+    queue: OneQueue, due_ms: int, now_ms: int, *, is_sent: bool
+) -> Iterator[Violation]:
+    """Otherwise its messages wait until the pull expires after two minutes.
+
+    Asked of queues that are locked if they have to be, subscribed, and not full, while
+    the broker is up.
+
+    Source: PullMessageService#run, DefaultMQPushConsumerImpl#pullMessage.
+    """
+    if not is_sent:
+        late = f"it does not pull at {now_ms} ms"
+        yield Violation(_of(queue), late, f"a pull: one is due since {due_ms} ms")
+
+
+@law(
+    "CON-22",
+    "a consumer has one pull of a queue outstanding at a time, and sends the next no "
+    "sooner than 500 ms after the queue was assigned, 50 ms after flow control, 1 s "
+    "after an error or a missing lock, 31 s after a pull without an answer",
+    catalogue="I12",
+)
+def no_queue_is_pulled_too_soon(
+    queue: OneQueue, at_ms: int, least_ms: int
+) -> Iterator[Violation]:
+    """Otherwise it loads a broker that refuses, or pulls what is on its way to it.
+
+    Source: PullRequest, of which a queue has one; #executePullRequestLater.
+    """
+    if at_ms < least_ms:
+        soon = f"it pulls at {at_ms} ms"
+        yield Violation(_of(queue), soon, f"not before {least_ms} ms")
