@@ -180,7 +180,9 @@ def a_queue_of_the_highest_number(root: Path) -> None:
 
 
 def a_queue_below_zero(root: Path) -> None:
-    put(root / f"consumequeue/orders/-1/{0:020d}", bytes(600))
+    """Java takes the name for a number, and the file has the size of the others."""
+    size = queue_paths(root)[0].stat().st_size
+    put(root / f"consumequeue/orders/-1/{0:020d}", bytes(size))
 
 
 def a_queue_that_is_no_number(root: Path) -> None:
