@@ -6,6 +6,7 @@ gives most turns to the scenarios that run them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Literal
 
@@ -13,6 +14,7 @@ from crashmq.harness.disk.hashing import mixed
 from crashmq.harness.explore.schedules import together_in
 from crashmq.harness.mutants.aim import ANY_OF, NO_AIM, Aim, neighbour_by
 from crashmq.harness.mutants.edited_runs import first_that_runs_it, runs_edited
+from crashmq.models.ops import During, Together
 from crashmq.models.program import Program
 from crashmq.scenarios.catalogue.failing import failing_for
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
@@ -75,7 +77,8 @@ def explored_program(seed: int, number: int, aim: Aim = NO_AIM) -> tuple[str, Pr
 def overlapping_program(seed: int, turn: int, aim: Aim = NO_AIM) -> Program:
     """A short program of the scenario ``STOPPED`` in which two ops overlap.
 
-    With an aim these ops run a function that the bug edits, if such a program is found.
+    With an aim these ops run a function that the bug edits, if such a program is found;
+    at each second turn the first one does, which is the one that is stopped.
     """
     space, setups = SCENARIOS[STOPPED].space, SCENARIOS[STOPPED].setups
 
@@ -86,9 +89,24 @@ def overlapping_program(seed: int, turn: int, aim: Aim = NO_AIM) -> Program:
 
     if not aim.is_in_code:
         return drawn(turn)
-    return first_that_runs_it(
-        drawn, lambda one: runs_edited(one, STOPPED, together_in(one)), turn
-    )
+
+    def runs_it(program: Program) -> bool:
+        if turn % 2:
+            program = _with_the_stopped_op_alone(program)
+        return runs_edited(program, STOPPED, together_in(program))
+
+    return first_that_runs_it(drawn, runs_it, turn)
+
+
+def _with_the_stopped_op_alone(program: Program) -> Program:
+    """The program up to its overlap, of which only the first op is left."""
+    at = together_in(program)
+    op = program.ops[at]
+    while isinstance(op, During):
+        op = op.op
+    assert isinstance(op, Together), op
+    alone = Together(op.ops[:1])
+    return replace(program, ops=(*program.ops[:at], alone))
 
 
 def failing_program(

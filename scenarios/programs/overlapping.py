@@ -145,8 +145,7 @@ def _others(draft: Draft) -> tuple[Op, ...]:
             return (Shutdown(),)
         case "activities":
             count = chance.integer(1, OTHERS_MAX)
-            kinds = (_maker, _maker, _keeper)
-            return tuple([chance.pick(kinds)(draft) for _ in range(count)])
+            return tuple([chance.pick(OTHERS)(draft) for _ in range(count)])
 
 
 def _maker(draft: Draft) -> Op:
@@ -162,6 +161,14 @@ def _maker(draft: Draft) -> Op:
     return RunService(services[which - len(callers)])
 
 
+def _remover(draft: Draft) -> Op:
+    """A cleaner of files that may go; without one a deletion."""
+    if not draft.setup.cleans:
+        return _deletion(draft)
+    cleaners: tuple[ServiceName, ...] = ("clean_commit_log", "clean_consume_queue")
+    return RunService(draft.chance.pick(cleaners))
+
+
 def _keeper(draft: Draft) -> Op:
     services = keepers_of(draft.setup)
     which = draft.chance.below(len(services) + 1)
@@ -170,6 +177,12 @@ def _keeper(draft: Draft) -> Op:
 
 def _deletion(draft: Draft) -> Op:
     return DeleteTopic(*draft.chance.pick(draft.space.deletions))
+
+
+OTHERS: tuple[Callable[[Draft], Op], ...] = often(
+    (_maker, 4), (_keeper, 2), (_remover, 2)
+)
+"""What runs while the first activity stands still."""
 
 
 def _stopped_once(draft: Draft, ops: tuple[Op, ...]) -> Op:

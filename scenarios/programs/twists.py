@@ -17,6 +17,7 @@ from crashmq.models.ops import (
     AdvanceClock,
     Capability,
     Crash,
+    DeleteManually,
     During,
     Event,
     Op,
@@ -28,7 +29,7 @@ from crashmq.models.ops import (
     needs,
     parts,
 )
-from crashmq.models.program import Program
+from crashmq.models.program import HOUR_MS, Program
 from crashmq.scenarios.catalogue.scenario import Scenario
 from crashmq.scenarios.programs.chance import Chance, SeededChance
 from crashmq.scenarios.programs.draft import THOROUGH_MS
@@ -45,7 +46,7 @@ MOMENTS_MS = (1, 250, 499, 500, 501, 999, 1001)
 
 _APART = 2 << 32  # from the seeds that programs are drawn by, and aimed by
 
-Twist = Callable[[list[Op], Chance], list[Op]]
+Twist = Callable[[Program, Chance], list[Op]]
 
 
 def searched_program(
@@ -74,12 +75,13 @@ def twisted(
     chance = SeededChance(run + _APART, number)
     if program.setup.begins_with or not chance.one_in(TWISTED):
         return program
-    ops = chance.pick(TWISTS)(list(program.ops), chance)
+    ops = chance.pick(TWISTS)(program, chance)
     return Program(program.setup, tuple([op for op in ops if needs(op) <= can]))
 
 
-def _set_back(ops: list[Op], chance: Chance) -> list[Op]:
+def _set_back(program: Program, chance: Chance) -> list[Op]:
     """The clock is set back while the store is down, at one of its starts."""
+    ops = [*program.ops]
     starts = [at for at, op in enumerate(ops) if _begins_with_a_start(op)]
     if not starts:
         return [*ops, Shutdown(), *_back(chance), Restart(), *_last_put(ops)]
@@ -92,18 +94,19 @@ def _back(chance: Chance) -> tuple[Op, ...]:
     return (AdvanceClock(-chance.pick(SET_BACK_MS)),)
 
 
-def _part_of_a_second(ops: list[Op], chance: Chance) -> list[Op]:
+def _part_of_a_second(program: Program, chance: Chance) -> list[Op]:
     """Between its messages time passes, so that no two have the same."""
     found: list[Op] = []
-    for op in ops:
+    for op in program.ops:
         found.append(op)
         if isinstance(op, PutMessage | PutBatch):
             found.append(AdvanceClock(chance.pick(MOMENTS_MS)))
     return found
 
 
-def _told(ops: list[Op], chance: Chance) -> list[Op]:
+def _told(program: Program, chance: Chance) -> list[Op]:
     """Before one of its ops all that is durable is told, and after the next again."""
+    ops = [*program.ops]
     at = chance.below(len(ops) + 1)
     return [*ops[:at], *_telling(), *ops[at : at + 1], *_telling(), *ops[at + 1 :]]
 
@@ -116,7 +119,24 @@ def _telling() -> tuple[Op, ...]:
     )
 
 
-TWISTS: tuple[Twist, ...] = (_set_back, _set_back, _part_of_a_second, _told)
+def _grown_old(program: Program, chance: Chance) -> list[Op]:
+    """In its second half its files expire, whatever has become of them, and go."""
+    ops, setup = [*program.ops], program.setup
+    if not setup.cleans:
+        return _told(program, chance)
+    at = len(ops) - chance.below(len(ops) // 2 + 1)
+    aged = (
+        *(RunService("reput"), RunService("flush_commit_log", 3)),
+        *(AdvanceClock((setup.reserved_hours + 1) * HOUR_MS), DeleteManually()),
+        *(RunService("clean_commit_log", 3), RunService("clean_consume_queue", 3)),
+    )
+    return [*ops[:at], *aged, *ops[at:]]
+
+
+TWISTS: tuple[Twist, ...] = (
+    *(_set_back, _set_back),
+    *(_part_of_a_second, _told, _grown_old),
+)
 
 
 def _last_put(ops: list[Op]) -> list[Op]:
