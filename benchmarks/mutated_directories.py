@@ -5,9 +5,9 @@
 A case is a number: it chooses a golden store and up to six mutations of its directory
 (bytes, truncations, exchanged, renamed or doubled files, deep or huge JSON, pipes,
 links, sparse giants, odd names). fsck is asked of it, of a small log and as of a large
-one. It must answer, by a report or by a refusal; a traceback, a change of any
-file, a minute of CPU time, or more memory than allowed is a failure, whose number is
-printed.
+one, by each walk that is installed. It must answer, by a report or by a refusal; a
+traceback, a change of any file, a minute of CPU time, or more memory than allowed is a
+failure, whose number is printed.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ import traceback
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from types import FrameType
 
 from crashmq.harness.fsck.fsck import NotAStore, fsck
+from crashmq.harness.fsck.scanner import compiled_walk
 from crashmq.harness.fsck.survey import Manner
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "golden"
@@ -194,7 +196,11 @@ def judged(root: Path, memory: int) -> str:
 
 def _answers(root: Path) -> str:
     words = set[str]()
-    for manner in (Manner(), Manner(small_size=0, split_size=50_000, with_index=False)):
+    large = Manner(small_size=0, split_size=50_000, with_index=False)
+    manners = [Manner(), large]
+    if compiled_walk() is not None:
+        manners.append(replace(large, compiled_size=0))
+    for manner in manners:
         try:
             report = fsck(root, manner=manner)
             report.to_json()

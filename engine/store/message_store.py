@@ -26,7 +26,13 @@ from crashmq.engine.store.commit_log import CommitLog
 from crashmq.engine.store.config import FlushDiskType, StoreConfig
 from crashmq.engine.store.damage import DamagedRange
 from crashmq.engine.store.dispatch import CommitLogDispatcher, DispatchRequest
-from crashmq.engine.store.errors import StoreCorrupted, StoreLocked, StoreStopped
+from crashmq.engine.store.errors import (
+    Place,
+    StoreCorrupted,
+    StoreForeign,
+    StoreLocked,
+    StoreStopped,
+)
 from crashmq.engine.store.flush import (
     CheckpointService,
     CommitLogFlusher,
@@ -218,6 +224,8 @@ class MessageStore:
         Raises:
             StoreStopped: it has read a directory already.
             StoreLocked: another store holds the directory.
+            StoreForeign: a folder stands where a file has to be, or a start would lose
+                what lies there.
             StoreCorrupted: data that the mark says was durable is missing, or the files
                 are not of the configured sizes.
             OSError: the disk failed.
@@ -232,6 +240,12 @@ class MessageStore:
             raise StoreLocked(
                 "the directory is held by another store: its file `lock` is locked. "
                 "Stop that store first."
+            ) from None
+        except IsADirectoryError:
+            raise StoreForeign(
+                "a folder stands where the file to lock has to be. Move it away. "
+                "Nothing was changed.",
+                Place("lock"),
             ) from None
         self._was_loaded = True
         try:

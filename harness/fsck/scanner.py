@@ -2,9 +2,9 @@
 
 The log is cut into splits, which are read independently, by processes or by Spark. A
 split finds its first record by itself, follows the sizes from there past its own end,
-and resumes behind damage. For each window of it one loop follows the sizes, numpy
-checks all fields at once, zlib each body; then each queue's units are compared with the
-files of that queue. Memory is that of a window and of what is kept.
+and resumes behind damage. Each window of it is walked (``numpy_walk.py``, or
+``compiled.py``); then each queue's units are compared with the files of that queue.
+Memory is that of a window and of what is kept.
 
 *Left out* are messages that are whole, have nothing odd, follow each other in number
 and time, and either all have the unit they must have, or none. Everything else is kept,
@@ -16,27 +16,30 @@ long topics, property CRCs, NULs) is parsed as the laws' reader does it.
 from __future__ import annotations
 
 import mmap
-import struct
+import os
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 from zlib import crc32
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from crashmq.harness.fsck.shapes import (
-    GROUP_MIN,
-    crcs_of,
-    groups_of,
-    numbered,
-    read_each,
-    read_tails,
+from crashmq.harness.fsck.columns import (
+    ODD,
+    PLAIN,
+    UNPROVEN,
+    Bools,
+    Ints,
+    Records,
+    Walk,
+    Window,
 )
+from crashmq.harness.fsck.numpy_walk import walk
 from crashmq.harness.fsck.store_files import extents
 from crashmq.models.files.left_out import LeftOut, Skip
 from crashmq.models.files.log import LogFile, QueueKey, first_nonzero, next_record
@@ -44,9 +47,7 @@ from crashmq.models.files.oddity import is_odd, is_odd_to_rocketmq
 from crashmq.models.files.queue import UNIT_SIZE
 from crashmq.models.files.record import (
     MAGIC_BLANK,
-    MAGIC_V1,
     MULTI_QUEUE_OFFSET,
-    RECORD_SIZE_MIN,
     SCHEDULE_TOPIC,
     BadRecord,
     parse_record,
@@ -54,37 +55,18 @@ from crashmq.models.files.record import (
 from crashmq.models.files.sparse import SparseMap
 
 WINDOW: Final = 128 << 20
-WINDOW_RECORDS: Final = 1 << 17
-_SIZE: Final = struct.Struct(">i")
-_HEAD: Final = np.dtype(
-    [
-        *(("size", ">i4"), ("magic", ">u4"), ("crc", ">u4"), ("queue_id", ">i4")),
-        *(("flag", ">i4"), ("queue_offset", ">i8"), ("phy_offset", ">i8")),
-        *(("sys_flag", ">i4"), ("born", ">i8"), ("born_host", "V4")),
-        *(("born_port", ">u4"), ("stored", ">i8"), ("store_host", ">u4")),
-        *(("store_port", ">u4"), ("times", ">i4"), ("prepared", ">i8")),
-        ("body_size", ">i4"),
-    ]
-)
+_SMALL_RECORD: Final = 1 << 12
 _UNIT: Final = np.dtype([("phy", ">i8"), ("size", ">i4"), ("code", ">i8")])
-assert (_HEAD.itemsize, _UNIT.itemsize) == (88, UNIT_SIZE)
+assert _UNIT.itemsize == UNIT_SIZE
 _INNER_BATCH: Final = 0x80
 _NOT_INDEXED: Final = 0x84
-_ENDS_HALF: Final = 0x8
 _IPV6: Final = 0x30
-_PLAIN_FLAGS: Final = 0x3CF  # no IPv6 host, no bit that nobody sets
-_PROPERTIES_MAX: Final = 32767
 _NEAR_IN_LOG: Final = 2
 """So many records around one that is kept: laws compare times and properties."""
 _NEAR_IN_QUEUE: Final = 26
 """So many units around one that is kept: those of a sector prove each other."""
-_ALIKE: Final = 16
-_ALIKE_MAX: Final = 1 << 12
-TAILS: Final = 1 << 14
 _DIFFERS, _AGREES, _ABSENT = 0, 1, 2
 _SCHEDULE: Final = SCHEDULE_TOPIC.encode()
-Ints: TypeAlias = NDArray[np.int64]
-Bools: TypeAlias = NDArray[np.bool_]
 QueueFiles: TypeAlias = Mapping[QueueKey, Sequence[tuple[int, int, str]]]
 """Of each queue its files: (base, size, where it lies), in order."""
 
@@ -94,7 +76,8 @@ class Split:
     """A part of a log file: the records that begin in [start, end) of it.
 
     ``path`` is the file's in the store, ``place`` where it lies, ``limit`` the first
-    byte that is not read.
+    byte that is not read. ``is_compiled``: small records are read by the compiled walk,
+    if it is there.
     """
 
     path: str
@@ -103,6 +86,7 @@ class Split:
     limit: int
     start: int
     end: int
+    is_compiled: bool = False
 
 
 @dataclass(slots=True)
@@ -129,11 +113,17 @@ class SplitScan:
 
 
 def splits_of(
-    files: Iterable[tuple[str, Path, int, int]], size: int, split_size: int
+    files: Iterable[tuple[str, Path, int, int]],
+    size: int,
+    split_size: int,
+    is_compiled: bool = False,
 ) -> list[Split]:
     """The splits of log files of one size; (path, place, base, length) of each."""
     return [
-        Split(path, str(place), base, limit, start, min(start + split_size, limit))
+        Split(
+            *(path, str(place), base, limit),
+            *(start, min(start + split_size, limit), is_compiled),
+        )
         for path, place, base, length in files
         if (limit := min(length, size)) and base % size == 0
         for start in range(0, limit, split_size)
@@ -186,7 +176,15 @@ def scan_split(split: Split, queues: QueueFiles) -> SplitScan:
                     break
             if found.begin < 0:
                 found.begin = position
-            position, is_searched = _read_on(data, view, position, found, queues)
+            window = Window(
+                data,
+                view,
+                split.base,
+                split.limit,
+                position,
+                _window_end(position, split),
+            )
+            position, is_searched = _read_on(window, found, queues)
             found.end = position
             data.madvise(mmap.MADV_DONTNEED)
             if is_searched and _is_closing(view, position, split.limit):
@@ -195,6 +193,10 @@ def scan_split(split: Split, queues: QueueFiles) -> SplitScan:
             found.is_through = not is_searched and position >= split.end
             position += is_searched
     return found
+
+
+def _window_end(start: int, split: Split) -> int:
+    return min(start + WINDOW, split.end)
 
 
 def _next_start(view: memoryview, position: int, split: Split) -> int:
@@ -214,256 +216,133 @@ def _is_closing(view: memoryview, at: int, limit: int) -> bool:
     return is_blank and int.from_bytes(head[:4], "big") == limit - at
 
 
-def _read_on(
-    data: mmap.mmap,
-    view: memoryview,
-    start: int,
-    found: SplitScan,
-    queues: QueueFiles,
-) -> tuple[int, bool]:
+def _read_on(window: Window, found: SplitScan, queues: QueueFiles) -> tuple[int, bool]:
     """Read a window; where it ends, and whether the chain of records breaks there."""
-    split = found.split
-    end = min(start + WINDOW, split.end)
-    places, position, goes_on = _chain(data, start, end, split.limit)
-    if len(places):
-        window = _Window(data, view, places, split)
-        try:
-            whole = window.prove()
-            if whole < len(places):
-                position, goes_on = int(places[whole]), False
-            if whole:
-                found.records += whole
-                window.leave_out(whole, found, queues)
-        finally:
-            window.release()
-    return position, not goes_on
+    records = walk_of(found.split, window)(window)
+    broken = _first_broken(window, records)
+    if broken >= 0:
+        records = records.up_to(broken)
+    if whole := len(records.places):
+        found.records += whole
+        _leave_out(records, window.base, found, queues)
+    return records.stop.at, not records.stop.goes_on
 
 
-def _chain(data: mmap.mmap, start: int, end: int, limit: int) -> tuple[Ints, int, bool]:
-    """Where the records of a window begin, by their sizes alone.
+def walk_of(split: Split, window: Window) -> Walk:
+    """How to read a window: compiled code pays where records are small and many."""
+    if split.is_compiled and _size_at(window) <= _SMALL_RECORD:
+        return compiled_walk() or walk
+    return walk
 
-    Returns:
-        (their positions, where the next one begins, whether there may be one).
+
+def _size_at(window: Window) -> int:
+    at = window.start
+    return int.from_bytes(window.view[at : at + 4], "big")
+
+
+@cache
+def compiled_walk() -> Walk | None:
+    """The walk that numba compiles; None where it is not installed."""
+    try:
+        from crashmq.harness.fsck.compiled import walk
+    except ImportError:
+        return None
+    return walk
+
+
+def _first_broken(window: Window, records: Records) -> int:
+    """The first record that is not whole; -1 if all are.
+
+    Those that are not proven yet are asked of the laws' reader one by one.
     """
-    unpack, places, parts = _SIZE.unpack_from, list[int](), list[Ints]()
-    at, last, before, alike, room = start, limit - RECORD_SIZE_MIN, 0, 0, WINDOW_RECORDS
-    while at < end and room > len(places):
-        (length,) = unpack(data, at) if at <= last else (0,)
-        if length < RECORD_SIZE_MIN or at + length > limit:
-            break
-        places.append(at)
-        at += length
-        alike, before = alike + 1 if length == before else 0, length
-        if alike == _ALIKE:
-            alike = 0
-            count = min(-(-(end - at) // length), (limit - at) // length)
-            count = _of_size(data, at, length, min(count, room - len(places)))
-            parts += [np.array(places, np.int64), at + length * np.arange(count)]
-            room -= len(places) + count
-            places = []
-            at += count * length
-    else:
-        return _together(parts, places), at, True
-    return _together(parts, places), at, False
+    for number in np.flatnonzero(records.kinds == UNPROVEN).tolist():
+        if not _parse(window, records, number):
+            return int(number)
+    return -1
 
 
-def _of_size(data: mmap.mmap, at: int, size: int, count: int) -> int:
-    """How many records of one size follow each other; of the next ``count`` places."""
-    if count <= 0:
-        return 0
-    sizes = np.ndarray((count,), ">i4", data, at, (size,))
-    for first in range(0, count, _ALIKE_MAX):
-        others = np.flatnonzero(sizes[first : first + _ALIKE_MAX] != size)
-        if len(others):
-            return first + int(others[0])
-    return count
-
-
-def _together(parts: list[Ints], places: list[int]) -> Ints:
-    return np.concatenate([*parts, np.array(places, np.int64)])
-
-
-class _Window:
-    """The records of one window of a file, as arrays.
-
-    ``differs`` marks those that the laws have to see.
-    """
-
-    def __init__(
-        self, data: mmap.mmap, view: memoryview, places: Ints, split: Split
-    ) -> None:
-        self._data, self._view, self._split = data, view, split
-        self._places = places
-        self._bytes = np.frombuffer(data, np.uint8)
-        rows = sliding_window_view(self._bytes, 88)[self._places]
-        self._heads: NDArray[Any] = rows.view(_HEAD).reshape(-1)
-        self._topics: dict[bytes, int] = {}
-        self._topic_of = np.zeros(len(places), np.int64)
-        self._codes = np.zeros(len(places), np.int64)
-        self._differs = self._heads["sys_flag"] & _INNER_BATCH != 0
-
-    def release(self) -> None:
-        """Let the mapping go, which may be closed only then."""
-        del self._bytes, self._view
-
-    def prove(self) -> int:
-        """How many records from the first one on are whole."""
-        heads, places = self._heads, self._places
-        bodies = heads["body_size"].astype(np.int64)
-        topic_at = places + 88 + bodies
-        ends = places + heads["size"]
-        plain = (heads["magic"] == MAGIC_V1) & (heads["sys_flag"] & ~_PLAIN_FLAGS == 0)
-        plain &= (bodies > 0) & (topic_at + 3 <= ends)
-        topic_at = np.where(plain, topic_at, places)
-        lengths = self._bytes[topic_at].astype(np.int64)
-        behind = topic_at + 1 + lengths
-        plain &= (lengths > 0) & (lengths <= 127) & (behind + 2 <= ends)
-        behind = np.where(plain, behind, places)
-        properties = self._bytes[behind].astype(np.int64) << 8
-        properties |= self._bytes[behind + 1]
-        plain &= (behind + 2 + properties == ends) & (properties <= _PROPERTIES_MAX)
-        plain &= heads["phy_offset"] == places + self._split.base
-        plain &= (heads["stored"] > 0) & _ends_a_half(heads)
-        plain &= (heads["queue_offset"] >= 0) & (heads["queue_id"] >= 0)
-        plain &= (heads["times"] >= 0) & (heads["born_port"] >> 16 == 0)
-        plain &= heads["store_port"] >> 16 == 0
-        ends, topic_at = (
-            np.where(plain, ends, places),
-            np.where(plain, topic_at, places),
+def _parse(window: Window, records: Records, number: int) -> bool:
+    """Ask the laws' reader for one record; it may be whole all the same."""
+    at = int(records.places[number])
+    try:
+        record = parse_record(
+            window.view, at, window.limit, window.base + at, takes_nul=True
         )
-        behind = np.where(plain, behind, places)
-        starts = np.where(plain, places + 88, places)
-        crcs = crcs_of(self._bytes, self._view, starts, topic_at - starts)
-        plain &= crcs & 0x7FFFFFFF == heads["crc"]
-        plain &= self._read_tails(np.flatnonzero(plain), topic_at, behind, ends)
-        for number in np.flatnonzero(~plain):
-            if not self._parse(int(number)):
-                return int(number)
-        return len(places)
-
-    def _read_tails(
-        self, rows: Ints, topic_at: Ints, behind: Ints, ends: Ints
-    ) -> Bools:
-        """Which records have a plain topic and plain properties; both are noted."""
-        plain = np.zeros(len(self._places), bool)
-        shapes = (behind - topic_at - 1)[rows] << 16 | (ends - behind - 2)[rows]
-        alone: list[Ints] = []
-        for shape, members in groups_of(shapes):
-            some, topic, size = rows[members], shape >> 16, shape & 0xFFFF
-            if len(some) < GROUP_MIN:
-                alone.append(some)
-                continue
-            every = sliding_window_view(self._bytes, topic + 2 + size)
-            for first in range(0, len(some), TAILS):
-                of = some[first : first + TAILS]
-                block = every[topic_at[of] + 1]
-                ids, names = numbered(block[:, :topic])
-                known = np.array([self._topic_id(name) for name in names], np.int64)
-                tails = read_tails(block[:, topic + 2 :])
-                plain[of] = tails.plain & (known[ids] >= 0)
-                self._topic_of[of], self._codes[of] = known[ids], tails.codes
-                alone.append(of[~tails.plain])
-        if len(of := np.concatenate([*alone, rows[:0]])):
-            names = self._slices(topic_at[of] + 1, behind[of])
-            known = np.array([self._topic_id(name) for name in names], np.int64)
-            tails = read_each(self._slices(behind[of] + 2, ends[of]))
-            plain[of] = tails.plain & (known >= 0)
-            self._topic_of[of], self._codes[of] = known, tails.codes
-        return plain
-
-    def _slices(self, starts: Ints, ends: Ints) -> list[bytes]:
-        places = map(slice, starts.tolist(), ends.tolist())
-        return list(map(self._data.__getitem__, places))
-
-    def _topic_id(self, raw: bytes) -> int:
-        """The number of a topic in this window; -1 of none that is plain."""
-        return -1 if 0 in raw else self._topics.setdefault(raw, len(self._topics))
-
-    def _parse(self, number: int) -> bool:
-        """Ask the slow reader for one record; it may be whole all the same."""
-        at, split = int(self._places[number]), self._split
-        try:
-            record = parse_record(
-                self._view, at, split.limit, split.base + at, takes_nul=True
-            )
-        except BadRecord:
-            return False
-        if record.size != self._heads["size"][number]:
-            return False
-        raw = record.topic.encode()
-        self._topic_of[number] = self._topics.setdefault(raw, len(self._topics))
-        self._codes[number] = record.tags_code
-        if self._heads["sys_flag"][number] & _IPV6:
-            self._heads["stored"][number] = record.store_timestamp
-            self._heads["store_host"][number] = crc32(record.store_host)
-        odd = is_odd(record) or is_odd_to_rocketmq(record)
-        self._differs[number] |= odd or MULTI_QUEUE_OFFSET in record.properties_raw
-        return True
-
-    def leave_out(self, whole: int, found: SplitScan, queues: QueueFiles) -> None:
-        """Note what is left out of the first ``whole`` records."""
-        heads = self._heads[:whole]
-        places, sizes = self._places[:whole], heads["size"].astype(np.int64)
-        numbers = heads["queue_offset"].astype(np.int64)
-        texts = {raw: raw.decode("utf-8", "replace") for raw in self._topics}
-        names = sorted(set(texts.values()))
-        known = {raw: names.index(text) for raw, text in texts.items()}
-        ids = np.array(list(known.values()), np.int64)[self._topic_of[:whole]]
-        keys = ids << 32 | heads["queue_id"].astype(np.int64)
-        kept = self._kept_in_log(heads)
-        if _SCHEDULE in known:  # whose delay levels only all of them tell
-            kept |= keys >> 32 == known[_SCHEDULE]
-        listed = np.flatnonzero(heads["sys_flag"] & _NOT_INDEXED == 0)
-        order = listed[np.argsort(keys[listed], kind="stable")]
-        starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
-        of = [
-            (names[int(key >> 32)], int(key & 0xFFFFFFFF))
-            for key in keys[order[starts]]
-        ]
-        bounds = [*starts.tolist(), len(order)]
-        rows = _Rows(numbers[order], bounds, [queues.get(key, ()) for key in of])
-        wanted = places[order] + self._split.base, sizes[order], self._codes[order]
-        state = rows.states(wanted)
-        runs = rows.runs(
-            state, _dilated(kept[order] | (state == _DIFFERS), _NEAR_IN_QUEUE)
-        )
-        kept[order] = ~_interiors(len(order), runs)
-        self._note(kept, sizes, found)
-        for first, last in runs:
-            ends = places[order[first]], places[order[last]]
-            a, b = (int(at) + self._split.base for at in ends)
-            found.runs[a, b] = last - first - 1
-            if state[first] == _AGREES:
-                begin, end = int(rows.numbers[first]), int(rows.numbers[last])
-                key = of[bisect_right(bounds, first) - 1]
-                found.units.append((key, begin + 1, end))
-
-    def _kept_in_log(self, heads: NDArray[Any]) -> Bools:
-        """Records that are odd, out of order, of another host, or at the ends."""
-        kept = self._differs[: len(heads)].copy()
-        kept[1:] |= np.diff(heads["stored"].astype(np.int64)) < 0
-        kept = _dilated(kept, _NEAR_IN_LOG)
-        for name in ("store_host", "store_port"):
-            kept[1:] |= heads[name][1:] != heads[name][:-1]
-        kept[0] = kept[-1] = True
-        return kept
-
-    def _note(self, kept: Bools, sizes: Ints, found: SplitScan) -> None:
-        rows = np.flatnonzero(kept)
-        for before, after in pairwise(rows[: len(rows)].tolist()):
-            if after > before + 1:
-                at = int(self._places[before] + sizes[before])
-                end = int(self._places[after])
-                found.skips[at] = Skip(end, after - before - 1)
+    except BadRecord:
+        return False
+    if record.size != records.sizes[number]:
+        return False
+    raw = record.topic.encode()
+    records.topic_of[number] = records.topics.setdefault(raw, len(records.topics))
+    records.codes[number] = record.tags_code
+    if records.flags[number] & _IPV6:
+        records.stored[number] = record.store_timestamp
+        records.hosts[number] = crc32(record.store_host)
+    odd = is_odd(record) or is_odd_to_rocketmq(record)
+    is_seen = odd or MULTI_QUEUE_OFFSET in record.properties_raw
+    records.kinds[number] = ODD if is_seen else PLAIN
+    return True
 
 
-def _ends_a_half(heads: NDArray[Any]) -> Bools:
-    """Whether a commit or rollback names an earlier record, and no other does."""
-    half = heads["prepared"]
-    is_end = heads["sys_flag"] & _ENDS_HALF != 0
-    is_earlier = (half >= 0) & (half <= heads["phy_offset"])
-    found: Bools = (half == 0) | (is_end & is_earlier)
-    return found
+def _leave_out(
+    records: Records, base: int, found: SplitScan, queues: QueueFiles
+) -> None:
+    """Note what is left out of whole records."""
+    places, sizes, numbers = records.places, records.sizes, records.numbers
+    texts = {raw: raw.decode("utf-8", "replace") for raw in records.topics}
+    names = sorted(set(texts.values()))
+    known = {raw: names.index(text) for raw, text in texts.items()}
+    ids = np.array(list(known.values()), np.int64)[records.topic_of]
+    keys = ids << 32 | records.queue_ids
+    kept = _kept_in_log(records)
+    if _SCHEDULE in known:  # whose delay levels only all of them tell
+        kept |= keys >> 32 == known[_SCHEDULE]
+    listed = np.flatnonzero(records.flags & _NOT_INDEXED == 0)
+    order = listed[_order_of(keys[listed])]
+    starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
+    of = [(names[int(key >> 32)], int(key & 0xFFFFFFFF)) for key in keys[order[starts]]]
+    bounds = [*starts.tolist(), len(order)]
+    rows = _Rows(numbers[order], bounds, [queues.get(key, ()) for key in of])
+    state = rows.states((places[order] + base, sizes[order], records.codes[order]))
+    runs = rows.runs(state, _dilated(kept[order] | (state == _DIFFERS), _NEAR_IN_QUEUE))
+    kept[order] = ~_interiors(len(order), runs)
+    _note(records, kept, found)
+    for first, last in runs:
+        a, b = (int(places[order[at]]) + base for at in (first, last))
+        found.runs[a, b] = last - first - 1
+        if state[first] == _AGREES:
+            begin, end = int(rows.numbers[first]), int(rows.numbers[last])
+            key = of[bisect_right(bounds, first) - 1]
+            found.units.append((key, begin + 1, end))
+
+
+def _order_of(keys: Ints) -> Ints:
+    """Those of one queue together, each queue's as they came."""
+    topics, queues = keys >> 32, keys & 0xFFFFFFFF
+    width = int(queues.max(initial=0)) + 1
+    if int(topics.max(initial=0)) * width + width <= 1 << 16:
+        # Of numbers of two bytes numpy counts how many there are of each.
+        return np.argsort((topics * width + queues).astype(np.uint16), kind="stable")
+    return np.argsort(keys, kind="stable")
+
+
+def _kept_in_log(records: Records) -> Bools:
+    """Records that are odd, out of order, of another host, or at the ends."""
+    kept = (records.kinds == ODD) | (records.flags & _INNER_BATCH != 0)
+    kept[1:] |= np.diff(records.stored) < 0
+    kept = _dilated(kept, _NEAR_IN_LOG)
+    kept[1:] |= np.diff(records.hosts) != 0
+    kept[0] = kept[-1] = True
+    return kept
+
+
+def _note(records: Records, kept: Bools, found: SplitScan) -> None:
+    rows = np.flatnonzero(kept)
+    for before, after in pairwise(rows.tolist()):
+        if after > before + 1:
+            at = int(records.places[before] + records.sizes[before])
+            end = int(records.places[after])
+            found.skips[at] = Skip(end, after - before - 1)
 
 
 def _dilated(marks: Bools, by: int) -> Bools:
@@ -499,33 +378,52 @@ class _Rows:
         files: list[Sequence[tuple[int, int, str]]],
     ) -> None:
         self.numbers = numbers
-        self._bounds, self._files = bounds, files
         self._units = np.zeros(len(numbers), _UNIT)
         self._differs = np.zeros(len(numbers), bool)
         self._begins = np.zeros(len(numbers), bool)
         """Rows where a queue begins, or a file of it."""
-        for (start, end), of in zip(pairwise(bounds), files, strict=True):
-            self._read(start, end, of)
-
-    def _read(
-        self, start: int, end: int, files: Sequence[tuple[int, int, str]]
-    ) -> None:
-        numbers = self.numbers[start:end]
-        self._begins[start] = True
-        first, last = int(numbers.min()), int(numbers.max())
-        if last - first >= 4 * len(numbers) + 1024:
-            self._differs[start:end] = True  # numbers that no queue has
+        if not len(numbers):
             return
+        starts = np.array(bounds[:-1], np.int64)
+        self._begins[starts] = True
+        jumps = np.diff(numbers, prepend=0) != 1
+        jumps[starts] = False
+        each = zip(
+            pairwise(bounds),
+            files,
+            np.minimum.reduceat(numbers, starts).tolist(),
+            np.maximum.reduceat(numbers, starts).tolist(),
+            np.logical_or.reduceat(jumps, starts).tolist(),
+            strict=True,
+        )
+        for (start, end), of, first, last, jumps_once in each:
+            self._judge_files(start, end, of, (first, last))
+            if not jumps_once:
+                _read_units(self._units[start:end], of, first)
+            elif last - first >= 4 * (end - start) + 1024:
+                self._differs[start:end] = True  # numbers that no queue has
+            else:
+                units = np.zeros(last + 1 - first, _UNIT)
+                _read_units(units, of, first)
+                self._units[start:end] = units[numbers[start:end] - first]
+
+    def _judge_files(
+        self,
+        start: int,
+        end: int,
+        files: Sequence[tuple[int, int, str]],
+        ends: tuple[int, int],
+    ) -> None:
+        """Note where a file of a queue begins, and units that two files have."""
+        numbers, (first, last) = self.numbers[start:end], ends
         for base, _, _ in files:
             at = base // UNIT_SIZE
             if first <= at <= last:
                 self._begins[start:end] |= numbers == at
         for (base, size, _), (later, _, _) in pairwise(files):
-            if later < base + size:  # two files have these
-                ends = later // UNIT_SIZE, (base + size) // UNIT_SIZE
-                self._differs[start:end] |= (numbers >= ends[0]) & (numbers < ends[1])
-        units = _units_of(files, first, last + 1 - first)
-        self._units[start:end] = units[numbers - first]
+            if later < base + size:
+                both = later // UNIT_SIZE, (base + size) // UNIT_SIZE
+                self._differs[start:end] |= (numbers >= both[0]) & (numbers < both[1])
 
     def states(self, wanted: tuple[Ints, Ints, Ints]) -> NDArray[np.int8]:
         """Of each message whether it has the unit it must have, another, or none."""
@@ -554,17 +452,17 @@ class _Rows:
         return list(zip(starts[is_long].tolist(), lasts[is_long].tolist(), strict=True))
 
 
-def _units_of(
-    files: Sequence[tuple[int, int, str]], first: int, count: int
-) -> NDArray[Any]:
-    """So many units of a queue from a number on; zeros where it has no file."""
-    raw = bytearray(count * UNIT_SIZE)
-    start, end = first * UNIT_SIZE, (first + count) * UNIT_SIZE
+def _read_units(
+    units: NDArray[Any], files: Sequence[tuple[int, int, str]], first: int
+) -> None:
+    """Read units of a queue from a number on; zeros stay where it has no file."""
+    raw = units.view(np.uint8).data
+    start, end = first * UNIT_SIZE, (first + len(units)) * UNIT_SIZE
     for base, size, place in files:
         at, until = max(base, start), min(base + size, end)
         if at < until:
-            with Path(place).open("rb") as file:
-                file.seek(at - base)
-                part = file.read(until - at)
-            raw[at - start : at - start + len(part)] = part
-    return np.frombuffer(raw, _UNIT)
+            handle = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.preadv(handle, [raw[at - start : until - start]], at - base)
+            finally:
+                os.close(handle)

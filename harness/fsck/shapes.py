@@ -11,12 +11,12 @@ import struct
 from collections.abc import Iterator
 from itertools import chain, starmap
 from typing import Any, Final, NamedTuple, TypeAlias
-from zlib import crc32
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from crashmq.harness.fsck.checksum import crc32
 from crashmq.models.files.record import MULTI_QUEUE_OFFSET, tags_code
 
 Ints: TypeAlias = NDArray[np.int64]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 SPLIT_SIZE: Final = 128 << 20
 SMALL_SIZE: Final = 32 << 20
+COMPILED_SIZE: Final = 256 << 20
 Read: TypeAlias = "Callable[[Split], SplitScan]"
 Runner: TypeAlias = "Callable[[Read, list[Split]], Iterable[SplitScan]]"
 
@@ -43,12 +44,15 @@ class Manner:
         runner: reads the splits of a large log, and yields them in order.
         small_size: the laws see every record of a log smaller than this, in bytes.
         split_size: size of a split of a log file, in bytes.
+        compiled_size: small records of a log this large are read by the compiled walk,
+            where numba is installed; to load it costs as much as 200 MB of them.
         with_index: the index is judged; then the laws see all of its messages.
     """
 
     runner: Runner = here
     small_size: int = SMALL_SIZE
     split_size: int = SPLIT_SIZE
+    compiled_size: int = COMPILED_SIZE
     with_index: bool = True
 
 
@@ -95,7 +99,8 @@ def survey(found: Found, tell: Tell, manner: Manner) -> LeftOut:
     from crashmq.harness.fsck.scanner import joined, scan_split, splits_of
 
     size = common_size([base for _, _, base, _ in logs], [n for *_, n in logs])
-    splits = splits_of(logs, size, manner.split_size)
+    is_compiled = sum(length for *_, length in logs) >= manner.compiled_size
+    splits = splits_of(logs, size, manner.split_size, is_compiled)
     scans = manner.runner(partial(scan_split, queues=queues), splits)
     return joined(_told(scans, splits, tell))
 

@@ -22,7 +22,7 @@ PRE_BLANK_SIZE = 0x7FFFFFFF
 
 _UNIT = struct.Struct(">qiq")
 _CHUNK_UNITS = 1024
-_SEARCHED_UNITS = 1 << 15
+_SEARCHED_UNITS = 3 << 10  # few enough for the nearest cache
 _ZEROS = bytes(_SEARCHED_UNITS * UNIT_SIZE)
 assert _UNIT.size == UNIT_SIZE
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from corpus_store import Real, real_store
+from field_directories import FIELD, a_log_file_of_another_charset
 from operator_damages import Truth, misforetold, truth_of
 from operator_directories import DIRECTORIES as KNOWN
 from operator_directories import Directory, queues_of_batches_gone
@@ -17,7 +18,7 @@ from stranger_directories import STRANGERS, units_of_the_other_byte_order
 
 from crashmq.harness.fsck.fsck import NotAStore, fsck
 
-DIRECTORIES = (*KNOWN, *STRANGERS)
+DIRECTORIES = (*KNOWN, *STRANGERS, *FIELD)
 IDS = [f"{one.make.__name__}-of-{one.of}" for one in DIRECTORIES]
 NO_STORE = ("NOT A STORE", "FOREIGN LAYOUT")
 
@@ -106,9 +107,15 @@ def outcome_of(answer: Answer, anew: tuple[str, ...]) -> str:
     return "serves" if all(one.startswith(may_be) for one in changed) else "loses"
 
 
-NOT_FORETOLD = (queues_of_batches_gone, units_of_the_other_byte_order)
+NOT_FORETOLD = (
+    queues_of_batches_gone,
+    units_of_the_other_byte_order,
+    a_log_file_of_another_charset,
+)
 """The first cannot be told from a deletion. Of the second, units that point at places
-far behind any log, RocketMQ 5.3.0 does not come up, and `fsck` does not know that."""
+far behind any log, RocketMQ 5.3.0 does not come up, and `fsck` does not know that. The
+third hangs on Java's character set: where Java cannot open the file, it is an empty one
+behind the last, and passed over."""
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from fsck_damages import broken_copies
 from golden_store import golden
 
 from crashmq.harness.cli import main
-from crashmq.harness.fsck import scanner, shapes
+from crashmq.harness.fsck import numpy_walk, scanner, shapes
 from crashmq.harness.fsck.fsck import FsckReport, fsck
 from crashmq.harness.fsck.places import Places
 from crashmq.harness.fsck.recognise import NotAStore
@@ -191,7 +191,7 @@ def test_company_is_nothing_to_what_is_left_out(
     root = golden(name).unpack(tmp_path / "store")
     found = []
     for least in (1, 1 << 30):
-        for module in (scanner, shapes):
+        for module in (numpy_walk, shapes):
             monkeypatch.setattr(module, "GROUP_MIN", least)
         found.append(left_out(root))
 
@@ -205,6 +205,6 @@ def test_records_of_one_size_are_chained_as_all_others(
     """The batches of this store have inner messages of one size."""
     root = golden("batch-clean").unpack(tmp_path / "store")
     usual = left_out(root)
-    monkeypatch.setattr(scanner, "_ALIKE", alike)
+    monkeypatch.setattr(numpy_walk, "_ALIKE", alike)
 
     assert left_out(root) == usual
