@@ -39,11 +39,14 @@ class Failed(NamedTuple):
     """A message whose consumption failed, and that the consumer will try again.
 
     Attributes:
+        unique_key: its name; a message that was delivered twice has two copies.
+        queue_offset: of the copy.
         at_ms: when the listener got it last, by the store's clock.
         tries: how many attempts there were before that one.
     """
 
     unique_key: str
+    queue_offset: int
     at_ms: int
     tries: int
 
@@ -120,13 +123,23 @@ class Share(NamedTuple):
             failed=self.without_failed(unique_key),
         )
 
-    def failed_before(self, unique_key: str) -> Failed | None:
-        """The earlier failed attempt at a message; None if there was none."""
-        return next((one for one in self.failed if one.unique_key == unique_key), None)
+    def failed_before(self, unique_key: str, queue_offset: int) -> Failed | None:
+        """The earlier failed attempt at this copy; None if there was none."""
+        copy = (unique_key, queue_offset)
+        return next((one for one in self.failed if one[:2] == copy), None)
 
-    def without_failed(self, unique_key: str) -> tuple[Failed, ...]:
-        """The failed messages except one."""
-        return tuple([one for one in self.failed if one.unique_key != unique_key])
+    def without_failed(
+        self, unique_key: str, queue_offset: int | None = None
+    ) -> tuple[Failed, ...]:
+        """The failed messages except one, or except that copy of it."""
+        return tuple(
+            [
+                one
+                for one in self.failed
+                if one.unique_key != unique_key
+                or queue_offset not in (None, one.queue_offset)
+            ]
+        )
 
 
 class Taken(NamedTuple):

@@ -112,7 +112,8 @@ class DuePulls(Forked):
         """Record an assigned queue; ``locks``: or one whose offset is read again."""
         due_ms = least_ms = at_ms + FIRST_PULL_MS
         before = self.pulls.get(queue)
-        if locks and before is not None and before.is_new:
+        may_wait = before is not None and (before.is_new or before.state == "unsure")
+        if locks and before is not None and may_wait:
             least_ms = min(before.least_ms, due_ms)
         self.pulls[queue] = DuePull("waits", least_ms, due_ms, True, brought)
 
@@ -145,6 +146,16 @@ class DuePulls(Forked):
             pull = pull._replace(state=now, least_ms=least_ms, most_ms=most_ms)
         self.pulls[queue] = pull
         return is_sure
+
+    def was_moved(self, queue: OneQueue, at_ms: int, *, is_sure: bool) -> None:
+        """Record a PULL_OFFSET_MOVED: the consumer gives the queue up, and begins anew.
+
+        Unless ``is_sure`` it may answer a pull from before it was given the queue again.
+        """
+        pull = self.pulls.pop(queue, None)
+        self.moved.pop(queue, None)
+        if pull is not None and not is_sure:
+            self.pulls[queue] = pull.is_uncertain(at_ms)
 
     def subscribes(self, client: str, at_ms: int, *, is_done: bool) -> None:
         """Record that a client begins to change its subscriptions, or has ended it."""

@@ -288,17 +288,17 @@ def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
         is_orderly,
         at_ms - locked_ms if locked_ms is not None else None,
         at_ms,
-        None if share is None else share.failed_before(unique_key),
+        None if share is None else share.failed_before(unique_key, event.queue_offset),
     )
     # One that broadcasts drops what it could not consume.
     drops = known.is_broadcast(queue.client) and not is_orderly
     if event.status == "success" or drops:
         known.consumed_one(queue, unique_key)
     elif share is not None:
-        kept = share.without_failed(unique_key)
+        kept = share.without_failed(unique_key, event.queue_offset)
         # Else the broker may have it and not have told so, or the wait may be over.
         if at.step.crash is None and not at.step.sets_back:
-            kept += (Failed(unique_key, at_ms, event.tries),)
+            kept += (Failed(unique_key, event.queue_offset, at_ms, event.tries),)
         known.shares[queue] = share._replace(failed=kept)
 
 

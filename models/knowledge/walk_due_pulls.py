@@ -144,8 +144,7 @@ def _saw(at: At, due: DuePulls, event: Happening, at_ms: int) -> None:
             if is_sure and code in (*_READ, _MOVED):
                 due.heard[queue] = at.known.consumption.life
             if code == _MOVED:
-                due.pulls.pop(queue, None)  # it gives the queue up, and begins anew
-                due.moved.pop(queue, None)
+                due.was_moved(queue, at_ms, is_sure=is_sure)
                 if is_sure and not at.known.consumption.is_broadcast(queue.client):
                     due.moved[queue] = event.next_begin_offset
         case Resubscribed(op, is_done):

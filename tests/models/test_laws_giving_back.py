@@ -89,7 +89,7 @@ def test_what_may_have_been_swept_may_wait_the_first_level() -> None:
 
 def test_what_could_not_be_given_back_comes_again_after_five_seconds() -> None:
     given = Consumed(OneQueue("c0", "g", "T0", 1), 4, b"", "success", tries=1)
-    failed = Failed("key", at_ms=10_000, tries=0)
+    failed = Failed("key", 4, at_ms=10_000, tries=0)
 
     def broken(at_ms: int) -> int:
         judge = tried_again_in_its_time.violations
