@@ -44,7 +44,6 @@ from crashmq.models.ops import (
     Crash,
     DeleteTopic,
     DiskFault,
-    During,
     Event,
     FaultCall,
     FilterOp,
@@ -790,8 +789,7 @@ class Step:
         met: the calls that a fault hit.
         spoilt: ranges that differ on the medium from the writes, though no call failed.
         crash: the crash that ended the store's run; None if none did.
-        is_alone: nothing else ran during the op; a fault that hit no call counts as
-            nothing.
+        is_alone: nothing else ran during the op, nor was a fault armed amid it.
         is_together: several ops began at the same time.
         is_stopping: a stop began, whether it ended or not.
         stalled_ms: for how many ms activities were suspended.
@@ -874,8 +872,6 @@ class Step:
             take = _TAKE[type(event)]
             if take is not None:
                 take(self, number, event)
-        if not (self.is_alone or self.met or self.spoilt or self.crash is not None):
-            self.is_alone = not self.is_together and _fails_by_calls_alone(acts)
 
     @classmethod
     def that_saw(cls, seen: Observation) -> Step:
@@ -1092,13 +1088,6 @@ class Step:
         del number
         self.is_alone = False
         self.is_together = self.is_together or event.together
-
-
-def _fails_by_calls_alone(acts: Sequence[Event]) -> bool:
-    """Whether an op meets nothing but calls that fail, if it makes them."""
-    others = [one for one in acts if type(one) not in (During, DiskFault)]
-    faults = [one for one in acts if type(one) is DiskFault]
-    return len(others) == 1 and all(fault.call not in SILENT for fault in faults)
 
 
 def _adds(name: str, part: str = "") -> Callable[[Step, int, Any], None]:

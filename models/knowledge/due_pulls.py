@@ -150,7 +150,7 @@ class DuePulls(Forked):
     def was_moved(self, queue: OneQueue, at_ms: int, *, is_sure: bool) -> None:
         """Record a PULL_OFFSET_MOVED: the consumer gives the queue up, and begins anew.
 
-        Unless ``is_sure`` it may answer a pull from before it was given the queue again.
+        Unless ``is_sure`` it may answer a pull of before the queue was assigned again.
         """
         pull = self.pulls.pop(queue, None)
         self.moved.pop(queue, None)
