@@ -8,7 +8,7 @@ from crashmq.harness.searches.machine import machine_for
 from crashmq.harness.searches.search_settings import search_settings
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 
-CASES = 20
+CASES = 12
 
 
 def machine_test(scenario_name: str) -> type[unittest.TestCase]:
