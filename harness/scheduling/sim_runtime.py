@@ -367,6 +367,16 @@ class SimRuntime:
         if activity.crash is not None and self._crash is None:
             self._crash = activity.crash
 
+    def close(self) -> None:
+        """End the fibers that wait for a body. Idempotent.
+
+        Else a collection of garbage would have to end them, amid whatever runs then.
+        """
+        idle, self._idle = self._idle, []
+        for fiber in idle:
+            fiber.parent = getcurrent()
+            fiber.throw()
+
     def _raise_unasked(self) -> None:
         for activity in self._spawned:
             if activity.error is not None and not activity.asked:

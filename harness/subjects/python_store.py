@@ -711,8 +711,9 @@ class PythonStore:
         )
 
     def close(self) -> None:
-        """End the current life, if there is one."""
+        """End the current life, if there is one, and what waited to run for it."""
         self._end_life()
+        self._runtime.close()
 
 
 def _said_by_itself(message: MessageToPut) -> dict[str, str]:
