@@ -128,7 +128,7 @@ def lines_text(lines: Lines) -> str:
 
 
 def lines_from(text: str) -> Lines:
-    """The counts that ``lines_text`` wrote."""
+    """How often each line of each module ran, from the text of ``lines_text``."""
     return {
         module: {int(line): count for line, count in counts.items()}
         for module, counts in json.loads(text).items()

@@ -25,7 +25,7 @@ UNREADABLE = garbage(SECTOR_SIZE)[::-1]
 
 
 class UpTo:
-    """Everything up to one action survives, nothing after it."""
+    """Of a power loss: what was done up to one disk action survives, nothing later."""
 
     __slots__ = ("_action",)
 
@@ -33,7 +33,7 @@ class UpTo:
         self._action = action
 
     def effects(self, pending: Sequence[Effect]) -> Sequence[Effect]:
-        """The effects up to the action."""
+        """Of the changes of names that are not synced those that survive."""
         return [effect for effect in pending if effect.action <= self._action]
 
     def merge(

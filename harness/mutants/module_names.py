@@ -34,7 +34,10 @@ def full_name(module: str) -> str:
 
 
 def room_of(module: str) -> str:
-    """The package in which objects made from the module's values are searched."""
+    """The top package of a module, as ``crashmq.engine``.
+
+    A planted bug replaces objects that were made from the module's values there.
+    """
     first, _, rest = module.partition(".")
     return f"{first}.{rest.partition('.')[0]}" if first == NAME and rest else first
 

@@ -69,7 +69,7 @@ def episodes_of(number: int) -> range:
 
 
 def explored_program(seed: int, number: int, aim: Aim = NO_AIM) -> tuple[str, Program]:
-    """The scenario and program whose beginning a slice explores."""
+    """A scenario and its program whose first ops slice ``number`` of a hunt crashes."""
     name = scenario_of_slice(number, aim)
     return name, program_for(SCENARIOS[name], seed, number * EPISODES)
 

@@ -1,4 +1,8 @@
-"""The walk through single rounds of services, removals of files, and waits of puts."""
+"""What the events of a step say of single service rounds, removed files, and waits.
+
+A walk goes through the events of one step, updates what is known, and yields the
+moments at which laws are asked.
+"""
 
 from __future__ import annotations
 

@@ -171,8 +171,9 @@ def marked_bytes_are_unchanged(judged: Judged) -> Iterator[Violation]:
 @law(
     "CP-9",
     "after a checkpoint round, durable_offset equals flushed_where, the mark keeps a "
-    "CRC-32 of the log file in which that offset lies, and physic_msg_timestamp is "
-    "not later than the last flushed record",
+    "CRC-32 of the log file with the last byte below durable_offset, from the file's "
+    "begin to there, and physic_msg_timestamp is not later than the last flushed "
+    "record",
     catalogue="I7 I8",
 )
 def round_marks_what_is_flushed(

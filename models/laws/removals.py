@@ -66,12 +66,15 @@ def orderly_end_is_durable_first(taken: TakenAway) -> Iterator[Violation]:
 def log_file_is_needless(
     taken: TakenAway, file_size: int, files: Mapping[str, Bytes]
 ) -> Iterator[Violation]:
-    """Asked at each deletion in a running store; ``files`` are those that exist now.
+    """A running store may delete a log file only after three things are durable.
 
-    Otherwise a power loss could leave a log with a hole, or a queue that counts its
-    offsets again from what is left.
+    The checkpoint has a log_min_offset behind the file, the log files before it are
+    gone, and the ConsumeQueue units of its records are synced. Otherwise a power loss
+    could leave a log with a hole, or a queue that counts its offsets again from what is
+    left. ``files`` are those that exist at the deletion.
 
-    Source: MappedFileQueue#deleteExpiredFileByTime; the mark is ours.
+    Source: MappedFileQueue#deleteExpiredFileByTime; the checkpoint's log_min_offset is
+    this store's own.
     """
     base = int(taken.path.rpartition("/")[2])
     end = base + file_size

@@ -95,7 +95,12 @@ class AdminBrokerProcessor:
     ) -> int:
         """The queue_offset of the first message stored at or after ``timestamp``.
 
-        As for ``get_max_offset``, and raises the same.
+        Without such a message the queue's end. A client that asks knows its place in
+        this life of the log, as in ``get_max_offset``.
+
+        Raises:
+            StoreStopped: the store is not started.
+            OSError: the medium could not be read.
 
         Source: AdminBrokerProcessor#searchOffsetByTimestamp.
         """

@@ -64,7 +64,7 @@ class ConsumingGroup(Protocol):
 
 
 class KnownGroups(Protocol):
-    """The groups of a broker."""
+    """What the checks ask of the groups that a broker has configurations of."""
 
     def find_subscription_group_config(self, group: str) -> ConsumingGroup | None:
         """A group; None: there is none. Source: SubscriptionGroupManager."""
