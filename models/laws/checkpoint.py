@@ -334,8 +334,8 @@ def checkpoint_is_in_range(judged: Judged) -> Iterator[Violation]:
         return
     yield from _times_of_no_record(judged)
     end = judged.image.commit_log.max_phy_offset
-    if checkpoint.mark is None:
-        end = _OF_A_MASTER
+    if checkpoint.mark is None and checkpoint.master_flushed_offset > 0:
+        end = _OF_A_MASTER  # of a replica, which may lag behind
     for name in ("master_flushed_offset", "confirm_phy_offset"):
         if not _NONE_YET <= getattr(checkpoint, name) <= end:
             where = Place(_PATH, _BYTE_OF[name])
