@@ -192,7 +192,7 @@ REASONS: Final[Mapping[tuple[str, str], str]] = {
     **{
         (f"BrokerPulled.{name}", situation): _LATER
         for situation in ("beside others", "amid a stop", "amid deletion")
-        for name in ("code", "min_offset", "max_offset", "messages")
+        for name in ("min_offset", "max_offset", "messages")
     },
     **{(f"BrokerPulled.{name}", "before a crash"): _CRASHED for name in _BROKER},
     **{

@@ -82,7 +82,7 @@ LIES_OF_CONSUMERS = (
         "PullSent(queue, 2 * request.queue_offset, told)",
     ),
     _lie("CON-4", "take", "message.record,", "message.record[::-1],"),
-    _lie("CON-7", "tell_queues", "if not its.dropped", "if its.dropped"),
+    _lie("CON-25", "tell_queues", "if not its.dropped", "if its.dropped"),
     _lie(
         "CON-9",
         "update_consumer_offset_oneway",
