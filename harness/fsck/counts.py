@@ -15,7 +15,7 @@ Source: CommitLog#recoverNormally, #recoverAbnormally, ConsumeQueue#recover,
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
@@ -141,7 +141,9 @@ def counts_of(
             QueueCount(
                 *key,
                 whole=log.count(held),
-                damaged=_damaged(live.get(key, ()), of_units, lost, log.between(held)),
+                damaged=_damaged(
+                    live.get(key, ()), of_units, lost, log.undecoded(held)
+                ),
                 behind_damage=log.count(later),
                 lost_by_rocketmq=gone.get(key, 0),
                 lost_by_crashmq=log.count(later) if our_end is not None else 0,
@@ -254,11 +256,12 @@ class _LostBytes:
 
 
 def _damaged(
-    live: tuple[Unit, ...], numbers: set[int], lost: _LostBytes, left_out: int
+    live: tuple[Unit, ...], numbers: set[int], lost: _LostBytes, undecoded: list[range]
 ) -> int:
     """How many numbers of a queue have had a message, and have no whole record.
 
-    ``left_out`` is how many whole ones between ``numbers`` are not among them.
+    ``undecoded`` has those of whole records that are not among ``numbers``. A record
+    whose number was damaged may say one of them.
     """
     lacking = {
         unit.queue_offset
@@ -269,10 +272,18 @@ def _damaged(
     }
     if not numbers:
         return len(lacking)
-    known = sorted(numbers | lacking)
-    gaps = [after - before - 1 for before, after in pairwise(known)]
-    lacking_between = sum(gap for gap in gaps if gap <= _GAP_MAX) - left_out
-    return len(lacking) + max(0, lacking_between)
+    singles = [range(number, number + 1) for number in numbers | lacking]
+    gaps = _gaps_between([*singles, *undecoded])
+    return len(lacking) + sum(gap for gap in gaps if gap <= _GAP_MAX)
+
+
+def _gaps_between(spans: list[range]) -> Iterator[int]:
+    """How many numbers lie between any two spans next to each other."""
+    end = min(span.start for span in spans)
+    for span in sorted(spans, key=lambda one: one.start):
+        if span.start > end:
+            yield span.start - end
+        end = max(end, span.stop)
 
 
 def _written_end(judged: Judged) -> int:

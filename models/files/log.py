@@ -164,10 +164,17 @@ class LogImage:
 
     def between(self, records: Sequence[Record]) -> int:
         """How many undecoded records lie between these of one queue."""
+        return sum(map(len, self.undecoded(records)))
+
+    def undecoded(self, records: Sequence[Record]) -> list[range]:
+        """The queue_offsets of the undecoded records between these of one queue."""
         if not self.runs:
-            return 0
-        ends = pairwise([record.phy_offset for record in records])
-        return sum(self.runs.get(pair, 0) for pair in ends)
+            return []
+        return [
+            range(before.queue_offset + 1, after.queue_offset)
+            for before, after in pairwise(records)
+            if (before.phy_offset, after.phy_offset) in self.runs
+        ]
 
     @property
     def count_of_chain(self) -> int:

@@ -96,21 +96,8 @@ def test_the_report_on_a_damaged_store_is_the_same(
     assert told(root, IN_SPLITS) == told(root, WHOLE)
 
 
-OPEN = pytest.mark.xfail(
-    reason="open: of a record with another queue_offset the scanner counts no damage "
-    "in its queue, and the laws one",
-    strict=True,
-)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[OPEN] if name == "ipv6-clean" else [])
-        for name in ARCHIVES
-    ],
-)
+@pytest.mark.parametrize("name", ARCHIVES)
 def test_damages_of_each_store_have_the_same_report(name: str, tmp_path: Path) -> None:
     """Every third of each store, others in each."""
     begin = ARCHIVES.index(name) % 3
