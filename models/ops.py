@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, NamedTuple, TypeAlias, assert_never, get_args
+from typing import Literal, NamedTuple, TypeAlias, assert_never, get_args, overload
 
 from crashmq.models.quickly_made import quickly_made
 
@@ -918,6 +918,12 @@ def all_parts(op: Event) -> tuple[Event, ...]:
     return (op, *[one for part in parts(op) for one in all_parts(part)])
 
 
+@overload
+def innermost(op: Op) -> Op: ...
+@overload
+def innermost(op: Event) -> Event: ...
 def innermost(op: Event) -> Event:
     """The op inside all nested ``During``; the op itself if it is none."""
-    return innermost(op.op) if isinstance(op, During) else op
+    while isinstance(op, During):
+        op = op.op
+    return op

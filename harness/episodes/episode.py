@@ -66,6 +66,7 @@ from crashmq.models.ops import (
     RunService,
     ServiceName,
     Shutdown,
+    innermost,
     needs,
 )
 from crashmq.models.program import HOUR_MS, Program, Setup
@@ -471,8 +472,7 @@ def _setup_text(setup: Setup) -> str:
 
 
 def _innermost(op: Op) -> str:
-    inner = getattr(op, "op", None)
-    return type(op).__name__ if inner is None else _innermost(inner)
+    return type(innermost(op)).__name__
 
 
 def _file_kind(path: str) -> str:

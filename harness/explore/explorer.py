@@ -26,7 +26,7 @@ from crashmq.harness.explore.read_log import Reads
 from crashmq.harness.explore.recovery import Breach, Outcome, Recoveries, Remnant
 from crashmq.harness.explore.state_key import StateKey, StateKeys
 from crashmq.models.laws.registry import LawViolated
-from crashmq.models.ops import Crash, CrashKind, During, Op
+from crashmq.models.ops import Crash, CrashKind, innermost
 from crashmq.models.program import Program
 
 Clock: TypeAlias = Callable[[], bool]
@@ -330,10 +330,5 @@ def _class_of(crash_point: CrashPoint, kind: CrashKind, outcome: Outcome) -> str
     place = (
         "between ops" if crash_point.is_between else f"{verb} {path.partition('/')[0]}"
     )
-    return f"{_innermost(crash_point.op)}, {place}, {kind}, {outcome.path}"
-
-
-def _innermost(op: Op) -> str:
-    while isinstance(op, During):
-        op = op.op
-    return type(op).__name__
+    name = type(innermost(crash_point.op)).__name__
+    return f"{name}, {place}, {kind}, {outcome.path}"

@@ -22,6 +22,7 @@ from crashmq.models.ops import (
     FaultCall,
     FaultErrno,
     Survivors,
+    innermost,
     parts,
 )
 from crashmq.models.program import Program
@@ -95,9 +96,8 @@ def explore_failures(
 
 def _sweeps(program: Program) -> Iterator[tuple[Program, int]]:
     reverts = PROFILES[program.setup.disk_profile].sync_failure == "revert"
-    for number, op in enumerate(program.ops):
-        while isinstance(op, During):
-            op = op.op
+    for number, met in enumerate(program.ops):
+        op = innermost(met)
         shows = reverts or any(map(_asks_the_medium, program.ops[number + 1 :]))
         for call, errno in CALLS:
             for lasts in (False, True):

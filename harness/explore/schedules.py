@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from crashmq.harness.episodes.episode import EpisodeResult, run_program
 from crashmq.models.observations import Interleaved, Interrupted, Observation
-from crashmq.models.ops import During, Grain, Op, Schedule, Together
+from crashmq.models.ops import During, Grain, Op, Schedule, Together, innermost
 from crashmq.models.program import Program
 from crashmq.models.verdict import Outcome
 
@@ -54,9 +54,8 @@ def together_in(program: Program) -> int:
 
 
 def _together(op: Op) -> Together | None:
-    while isinstance(op, During):
-        op = op.op
-    return op if isinstance(op, Together) else None
+    inner = innermost(op)
+    return inner if isinstance(inner, Together) else None
 
 
 def explore_schedules(

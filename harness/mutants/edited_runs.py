@@ -15,7 +15,7 @@ from crashmq.harness.episodes.episode import Episode
 from crashmq.harness.mutants.swaps import MARK
 from crashmq.harness.scheduling.line_switches import tracing
 from crashmq.models.laws.registry import LawUnknown, LawViolated
-from crashmq.models.ops import During
+from crashmq.models.ops import innermost
 from crashmq.models.program import Program
 
 T = TypeVar("T")
@@ -46,9 +46,7 @@ def runs_edited(program: Program, scenario: str, number: int) -> bool:
     An event during the op is left out. True if a law is violated on the way: the sweep
     will find that.
     """
-    op = program.ops[number]
-    while isinstance(op, During):
-        op = op.op
+    op = innermost(program.ops[number])
     episode = Episode(scenario, program.setup, keep_trace=False)
     try:
         for before in program.ops[:number]:

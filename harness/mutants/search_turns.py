@@ -14,7 +14,7 @@ from crashmq.harness.disk.hashing import mixed
 from crashmq.harness.explore.schedules import together_in
 from crashmq.harness.mutants.aim import ANY_OF, NO_AIM, Aim, neighbour_by
 from crashmq.harness.mutants.edited_runs import first_that_runs_it, runs_edited
-from crashmq.models.ops import During, Together
+from crashmq.models.ops import Together, innermost
 from crashmq.models.program import Program
 from crashmq.scenarios.catalogue.failing import failing_for
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
@@ -101,9 +101,7 @@ def overlapping_program(seed: int, turn: int, aim: Aim = NO_AIM) -> Program:
 def _with_the_stopped_op_alone(program: Program) -> Program:
     """The program up to its overlap, of which only the first op is left."""
     at = together_in(program)
-    op = program.ops[at]
-    while isinstance(op, During):
-        op = op.op
+    op = innermost(program.ops[at])
     assert isinstance(op, Together), op
     alone = Together(op.ops[:1])
     return replace(program, ops=(*program.ops[:at], alone))

@@ -24,6 +24,7 @@ from crashmq.models.ops import (
     RunService,
     ServiceName,
     Shutdown,
+    innermost,
 )
 from crashmq.models.program import Program
 from crashmq.scenarios.catalogue.scenario import Scenario
@@ -100,7 +101,7 @@ def _of_a_beginning(draft: Draft, program: Program) -> tuple[Op, tuple[DiskFault
     """Add the first ops of a program; returns a start or its next op to fail."""
     chance = draft.chance
     ops = list(program.ops[: chance.pick(LENGTHS)])
-    failing = _plain(ops.pop())
+    failing = innermost(ops.pop())
     draft.ops += ops
     if not chance.coin():
         return failing, OF_OTHERS
@@ -136,10 +137,3 @@ def _follow(draft: Draft, failing: Op) -> None:
         draft.add(*telling(draft))
     elif space.crash_kinds and chance.coin():
         draft.add(*phrase_for(space, draft.setup, "crash", chance.word()))
-
-
-def _plain(op: Op) -> Op:
-    """The op without events during it."""
-    while isinstance(op, During):
-        op = op.op
-    return op

@@ -18,7 +18,6 @@ from crashmq.models.ops import (
     Capability,
     Crash,
     DeleteManually,
-    During,
     Event,
     Op,
     PutBatch,
@@ -26,6 +25,7 @@ from crashmq.models.ops import (
     Restart,
     RunService,
     Shutdown,
+    innermost,
     needs,
     parts,
 )
@@ -147,9 +147,7 @@ def _last_put(ops: list[Op]) -> list[Op]:
 
 
 def _begins_with_a_start(op: Event) -> bool:
-    while isinstance(op, During):
-        op = op.op
-    return isinstance(op, Restart)
+    return isinstance(innermost(op), Restart)
 
 
 def _takes_down(op: Event) -> bool:
