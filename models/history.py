@@ -243,6 +243,11 @@ class OneQueue(NamedTuple):
     topic: str
     queue_id: int
 
+    @property
+    def name(self) -> str:
+        """The client, the group and the queue, for a violation."""
+        return f"{self.client} of {self.group} on {self.topic}/{self.queue_id}"
+
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
@@ -977,6 +982,12 @@ class Step:
         """Whether the wall clock may have been set back in the step."""
         moves = self.clock_moves_ms
         return bool(moves) and min(moves) < 0
+
+    @property
+    def is_undisturbed(self) -> bool:
+        """Whether the op ran alone, to its end, and no call to the disk failed."""
+        is_whole = self.is_alone and self.crash is None and not self.raised
+        return is_whole and not (self.starts or self.met or self.is_unreadable)
 
     @property
     def is_quiet(self) -> bool:

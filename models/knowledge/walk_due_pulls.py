@@ -68,7 +68,7 @@ def walk_due_pulls(at: At) -> Iterator[Moment]:
                 if to is not None:  # a pull round commits nothing else
                     yield MoveTaken(*at, event.queue, event.offset, to)
             _saw(at, due, event, at_ms)
-    if _sets_back(at):
+    if step.sets_back:
         due.unsure(now_ms)
     elif not client:
         due.unsure(now_ms, _perhaps_turned(at))
@@ -81,32 +81,18 @@ def _turned(at: At) -> str:
     """The client of which the step was a round of its pull service alone; or ""."""
     step, op = at.step, at.step.op
     is_round = isinstance(op, TurnConsumer) and op.task == "pull" and op.times > 0
-    if not (is_round and isinstance(step.seen, Ran) and _is_plain(at)):
+    if not (is_round and isinstance(step.seen, Ran) and step.is_undisturbed):
         return ""
     assert isinstance(op, TurnConsumer), op
     return op.client if op.client in at.known.consumption.living else ""
 
 
-def _is_plain(at: At) -> bool:
-    """Whether an op ran alone and no call failed."""
-    step = at.step
-    is_whole = step.is_alone and step.crash is None and not step.raised
-    return is_whole and not (step.starts or step.met or step.is_unreadable)
-
-
 def _perhaps_turned(at: At) -> frozenset[str]:
     """The clients whose pulls are in an unknown state after the step."""
-    if _is_plain(at) and isinstance(at.step.seen, Ran | Skipped):
+    if at.step.is_undisturbed and isinstance(at.step.seen, Ran | Skipped):
         return frozenset()
     names = [getattr(act, "client", "") for act in at.step.acts]
     return frozenset([name for name in names if name])
-
-
-def _sets_back(at: At) -> bool:
-    if at.step.sets_back:
-        return True
-    events = [event for _, _, event in at.step.entries]
-    return any(isinstance(one, TimePassed) and one.ms < 0 for one in events)
 
 
 def _saw(at: At, due: DuePulls, event: Happening, at_ms: int) -> None:
@@ -132,7 +118,7 @@ def _saw(at: At, due: DuePulls, event: Happening, at_ms: int) -> None:
         case LocksAnswered(client, group, granted, refused):
             its = {OneQueue(client, group, *queue) for queue in (*granted, *refused)}
             due.unsure_locks -= its
-            if not _is_plain(at):
+            if not at.step.is_undisturbed:
                 due.unsure_locks |= its
         case OffsetsLoaded():
             due.unanswered.clear()

@@ -49,10 +49,8 @@ def walk_tasks(at: At) -> Iterator[Moment]:
 
 
 def _is_undisturbed(at: At) -> bool:
-    step = at.step
-    is_whole = step.is_alone and step.crash is None and not step.raised
-    is_calm = is_whole and not (step.met or step.is_unreadable)
-    return is_calm and isinstance(step.seen, Ran) and at.now.max_phy_offset >= 0
+    step, is_up = at.step, at.now.max_phy_offset >= 0
+    return step.is_undisturbed and isinstance(step.seen, Ran) and is_up
 
 
 def _is_heard(at: At, one: StartConsumer) -> bool:

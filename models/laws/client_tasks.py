@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from crashmq.models.history import OneQueue
 from crashmq.models.knowledge.reference import QueueKey
+from crashmq.models.laws.consumption import uncommitted
 from crashmq.models.laws.registry import law
 from crashmq.models.verdict import Violation
 
@@ -51,10 +52,7 @@ def a_persist_round_commits_progress(
 
     Source: MQClientInstance#persistAllConsumerOffset.
     """
-    if told < worked_until:
-        seen = f"offset {told}" if told >= 0 else "no offset"
-        where = f"{queue.client} of {queue.group} on {queue.topic}/{queue.queue_id}"
-        yield Violation(where, f"{seen} is committed", f"offset {worked_until}")
+    yield from uncommitted(queue, told, worked_until)
 
 
 @law(

@@ -23,14 +23,17 @@ def _name(key: OffsetKey) -> str:
     return f"{group} on {topic}/{queue_id}"
 
 
-def _of(queue: OneQueue) -> str:
-    return f"{queue.client} of {queue.group} on {queue.topic}/{queue.queue_id}"
-
-
 def _messages(passed: Sequence[Appended]) -> str:
     first = passed[0]
     more = f" and {len(passed) - 1} more" if len(passed) > 1 else ""
     return f"message {first.queue_offset} ({first.message.unique_key}){more}"
+
+
+def uncommitted(queue: OneQueue, told: int, worked_until: int) -> Iterator[Violation]:
+    """A violation if a consumer has committed less than it has consumed."""
+    if told < worked_until:
+        seen = f"offset {told}" if told >= 0 else "no offset"
+        yield Violation(queue.name, f"{seen} is committed", f"offset {worked_until}")
 
 
 @law(
@@ -95,7 +98,7 @@ def a_pull_goes_on(
         begun, *ended = expected
         told = [f"{one}" for one in (*ended, begun)]
         yield Violation(
-            _of(queue), f"it pulls from {queue_offset}", f"from {', or '.join(told)}"
+            queue.name, f"it pulls from {queue_offset}", f"from {', or '.join(told)}"
         )
 
 
@@ -114,7 +117,7 @@ def only_what_was_pulled_is_consumed(
     """
     if unique_key not in share.newest | share.waiting | share.worked:
         yield Violation(
-            f"{_of(queue)}, message {queue_offset}",
+            f"{queue.name}, message {queue_offset}",
             f"{unique_key or 'no message'} is given",
             "a message of its pulls",
         )
@@ -135,7 +138,7 @@ def an_orderly_consumer_is_given_the_next_message(
     """
     if passed:
         yield Violation(
-            _of(queue),
+            queue.name,
             f"message {queue_offset} is given before {_messages(passed)}",
             f"message {passed[0].queue_offset}",
         )
@@ -156,7 +159,7 @@ def nothing_is_consumed_twice(
     """
     if unique_key in share.worked:
         yield Violation(
-            _of(queue), f"message {queue_offset} is given a second time", "once"
+            queue.name, f"message {queue_offset} is given a second time", "once"
         )
 
 
@@ -196,7 +199,7 @@ def a_full_consumer_does_not_pull(
     """
     if waiting > threshold:
         yield Violation(
-            _of(queue),
+            queue.name,
             f"it pulls while {waiting} messages wait",
             f"at most {threshold}",
         )
@@ -223,7 +226,7 @@ def what_was_given_back_is_put_again(
         found = [one.destination[0] for one in copies]
         told = f"put to {', '.join(found)}" if found else "put nowhere"
         yield Violation(
-            f"{_of(queue)}, {unique_key}",
+            f"{queue.name}, {unique_key}",
             told,
             f"{'once' if times == 1 else f'{times} times'} to {sorted(topics)[1]}",
         )
@@ -273,7 +276,7 @@ def one_consumer_has_the_lock(
     others = lock.client not in (NOBODY, UNSURE, queue.client)
     if others and at_ms - lock.least_ms <= LOCK_MS:
         yield Violation(
-            _of(queue), "it gets the lock", f"{lock.client} holds it for a minute"
+            queue.name, "it gets the lock", f"{lock.client} holds it for a minute"
         )
 
 
@@ -294,7 +297,7 @@ def a_free_lock_is_given(
     is_over = lock.client != UNSURE and at_ms - lock.most_ms > LOCK_MS
     if is_free or is_over:
         yield Violation(
-            _of(queue),
+            queue.name,
             "it does not get the lock",
             "the lock: no other consumer holds it",
         )
@@ -316,7 +319,7 @@ def an_orderly_consumer_has_the_lock(
     if lock_ms is None or lock_ms > LEASE_MS:
         told = "without the lock" if lock_ms is None else f"{lock_ms} ms after that"
         yield Violation(
-            _of(queue),
+            queue.name,
             f"message {queue_offset} is given {told}",
             f"at most {LEASE_MS} ms after its lock was confirmed",
         )
@@ -338,7 +341,7 @@ def an_orderly_consumer_begins_locked(
     """
     if not has_lock:
         yield Violation(
-            _of(queue),
+            queue.name,
             "it looks up or pulls the queue without its lock",
             "the lock first",
         )
@@ -363,9 +366,7 @@ def a_queue_is_given_back_with_its_offset(
     Source: RebalancePushImpl#removeUnnecessaryMessageQueue,
     DefaultMQPushConsumerImpl#shutdown.
     """
-    if told < worked_until:
-        seen = f"offset {told}" if told >= 0 else "no offset"
-        yield Violation(_of(queue), f"{seen} is committed", f"offset {worked_until}")
+    yield from uncommitted(queue, told, worked_until)
 
 
 @law(
@@ -384,7 +385,7 @@ def a_beginning_is_told(queue: OneQueue, told: int) -> Iterator[Violation]:
     """
     if told < 0:
         yield Violation(
-            _of(queue), "it has committed no offset", "the one it begins at"
+            queue.name, "it has committed no offset", "the one it begins at"
         )
 
 
@@ -420,7 +421,7 @@ def what_a_consumer_tells_is_kept(
     """
     if kept != told:
         yield Violation(
-            _of(queue), f"offset {kept} is stored", f"offset {told}, as committed"
+            queue.name, f"offset {kept} is stored", f"offset {told}, as committed"
         )
 
 
@@ -445,10 +446,10 @@ def nobody_is_sent_past_the_end(
     Source: PullMessageProcessor, PULL_OFFSET_MOVED.
     """
     if to > end:
-        yield Violation(_of(queue), f"it is sent to {to}", f"at most to {end}")
+        yield Violation(queue.name, f"it is sent to {to}", f"at most to {end}")
     elif possible is not None and to not in possible:
         places = " or ".join([f"to {one}" for one in sorted(possible)])
-        yield Violation(_of(queue), f"it is sent to {to}", places or "its messages")
+        yield Violation(queue.name, f"it is sent to {to}", places or "its messages")
 
 
 @law(
@@ -471,7 +472,7 @@ def a_consumer_goes_where_it_is_sent(
     Source: DefaultMQPushConsumerImpl, its case OFFSET_ILLEGAL.
     """
     if told != to:
-        yield Violation(_of(queue), f"it begins again at {told}", f"at {to}")
+        yield Violation(queue.name, f"it begins again at {told}", f"at {to}")
 
 
 @law(
@@ -492,4 +493,4 @@ def nothing_that_waits_is_forgotten(
         return
     since = "never" if put_off_ms is None else f"{put_off_ms} ms ago"
     seen = f"{len(waiting)} messages wait, {waiting[0]} among them; asked {since}"
-    yield Violation(_of(queue), seen, "work on them")
+    yield Violation(queue.name, seen, "work on them")

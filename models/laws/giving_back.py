@@ -41,9 +41,7 @@ class GivenBack(NamedTuple):
     @property
     def name(self) -> str:
         """The group, client, queue and message, for a violation."""
-        one = self.queue
-        where = f"{one.client} of {one.group} on {one.topic}/{one.queue_id}"
-        return f"{where}, {self.unique_key}"
+        return f"{self.queue.name}, {self.unique_key}"
 
     @property
     def retry_topic(self) -> str:
@@ -156,9 +154,7 @@ def tried_again_in_its_time(
     Source: ConsumeMessageConcurrentlyService#processConsumeResult, its msgBackFailed;
     ConsumeMessageOrderlyService#checkReconsumeTimes.
     """
-    one = given.queue
-    told = f"{one.client} of {one.group} on {one.topic}/{one.queue_id}"
-    where = f"{told}, message {given.queue_offset}"
+    where = f"{given.queue.name}, message {given.queue_offset}"
     if given.tries != failed.tries + 1:
         seen = f"it has reconsumeTimes {given.tries}"
         yield Violation(where, seen, f"{failed.tries + 1}")

@@ -9,10 +9,6 @@ from crashmq.models.laws.registry import law
 from crashmq.models.verdict import Violation
 
 
-def _of(queue: OneQueue) -> str:
-    return f"{queue.client} of {queue.group} on {queue.topic}/{queue.queue_id}"
-
-
 @law(
     "CON-21",
     "a round of a consumer's pull service pulls every queue whose time has come: 500 "
@@ -33,7 +29,7 @@ def a_due_queue_is_pulled(
     """
     if not is_sent:
         late = f"it does not pull at {now_ms} ms"
-        yield Violation(_of(queue), late, f"a pull: one is due since {due_ms} ms")
+        yield Violation(queue.name, late, f"a pull: one is due since {due_ms} ms")
 
 
 @law(
@@ -52,4 +48,4 @@ def no_queue_is_pulled_too_soon(
     """
     if at_ms < least_ms:
         soon = f"it pulls at {at_ms} ms"
-        yield Violation(_of(queue), soon, f"not before {least_ms} ms")
+        yield Violation(queue.name, soon, f"not before {least_ms} ms")
