@@ -78,23 +78,21 @@ def aim_of(mutant: Mutant, shares: Mapping[str, int]) -> Aim:
         shares: how many turns each scenario has without an aim; 1 by default.
     """
     reach = packaged()
-    found = [runs for edit in mutant.edits for runs in _runs_of(reach, edit)]
+    placed = [(edit, _places_of(reach, edit)) for edit in mutant.edits]
+    found = [runs for edit, its in placed for runs in _runs_of(reach, edit, its)]
     if not found:
         return NO_AIM
-    ways = [runs for edit in mutant.edits for runs in _ways_of(reach, edit)]
+    functions = [lines for _, its in placed for lines, _, _ in its]
+    ways = [runs for lines in functions for runs in reach.of_ways(lines)]
     weights: dict[str, float] = {}
     for half in (found, ways):
         for runs in half:
             for name, part in _turns_of(reach, runs, shares).items():
                 weights[name] = weights.get(name, 0.0) + part / len(half)
-    is_in_code = all(_is_in_code(edit) for edit in mutant.edits)
+    is_in_code = all(
+        edit.function in reach.functions.get(edit.module, {}) for edit in mutant.edits
+    )
     return Aim(in_turn(weights, TURNS), _entries(reach, found), is_in_code)
-
-
-def _is_in_code(edit: Edit) -> bool:
-    """Whether an edit is in a function, and not a constant or a field."""
-    functions = functions_of(_source(edit.module))
-    return any(edit.function == one.name for one in functions)
 
 
 def _turns_of(
@@ -145,19 +143,12 @@ def _entries(reach: Reach, found: Iterable[Runs]) -> tuple[Entry, ...]:
     return (*kept.values(), *examples.values())
 
 
-def _runs_of(reach: Reach, edit: Edit) -> list[Runs]:
+def _runs_of(reach: Reach, edit: Edit, places: list[_Place]) -> list[Runs]:
     """What runs the lines that an edit changes, or else comes nearest to them."""
     if edit.module not in reach.functions:
         return []
-    places = _places_of(reach, edit)
     found = [runs for place in places if (runs := _of_place(reach, *place))]
     return found or _around(reach, edit)
-
-
-def _ways_of(reach: Reach, edit: Edit) -> list[Runs]:
-    """What runs any line of the functions that an edit changes or concerns."""
-    places = _places_of(reach, edit)
-    return [runs for lines, _, _ in places for runs in reach.of_ways(lines)]
 
 
 def _of_place(

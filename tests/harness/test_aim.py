@@ -122,6 +122,17 @@ def test_what_nobody_counted_has_no_aim(monkeypatch: pytest.MonkeyPatch) -> None
     assert Hunt(None, 1, 1.0).aim == NO_AIM
 
 
+def test_an_edit_outside_the_engine_beside_one_of_it_leaves_the_aim() -> None:
+    outside = Edit("crashmq.models.limits", "", "1", "2")
+    both = Mutant("T03", "toy", (), (*DELAYED.edits, outside))
+
+    aim = aim_of(both, SHARES)
+
+    assert aim.scenarios == aim_of(DELAYED, SHARES).scenarios
+    assert aim_of(DELAYED, SHARES).is_in_code
+    assert not aim.is_in_code
+
+
 def test_sweeps_of_stops_are_left_out_where_they_run_nothing_of_it() -> None:
     aim = aim_of(DELAYED, SHARES)
     (stops,) = [n for n in range(3) if kind_of(n) == "stops"]
