@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +24,26 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 GoldenStore: TypeAlias = Callable[[str], tuple[Path, list[dict[str, Any]]]]
 GoldenWriter: TypeAlias = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+_IN_MEMORY = Path("/dev/shm")
+_ROOM_IN_MEMORY = 8 << 30
+
+
+def pytest_configure() -> None:
+    """Put temporary directories into memory if there is room.
+
+    Nobody cuts the power amid a test, and thousands of directories are synced and
+    removed; on a disk the tests wait for that longer than they run.
+    """
+    if _IN_MEMORY.is_dir() and shutil.disk_usage(_IN_MEMORY).free >= _ROOM_IN_MEMORY:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_IN_MEMORY))
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Half as many again as there are cores, since JVMs and threads are waited for."""
+    cores = len(os.sched_getaffinity(0))
+    return cores + cores // 2
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

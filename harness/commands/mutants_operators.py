@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +150,7 @@ def _drawn(campaign: OperatorCampaign) -> list[Drawn]:
 
 
 def _search(campaign: OperatorCampaign, drawn: Sequence[Drawn], workers: int) -> None:
-    """Run what is missing: hunts, comparisons of survivors, the count of lines."""
+    """Run what is missing: hunts, and of survivors comparisons and counts of lines."""
     hunts = campaign.missing(drawn)
     killed = 0
     with Progress("mutants") as progress:
@@ -164,7 +164,8 @@ def _search(campaign: OperatorCampaign, drawn: Sequence[Drawn], workers: int) ->
             for done, row in enumerate(compared, 1):
                 progress.tell("survivors compared", done, 0)
                 progress.update(done, None, f"{row.id} {row.differing} differ")
-            lines_of(campaign, lambda done: progress.tell("lines counted", done, 0))
+            if _has_survivors(campaign.rows()):
+                lines_of(campaign, lambda done: progress.tell("lines counted", done, 0))
         except KeyboardInterrupt:
             INTERRUPTS.take()
             say("crashmq: interrupted; the same command continues.", err=True)
@@ -174,7 +175,7 @@ def _save(campaign: OperatorCampaign, drawn: Sequence[Drawn]) -> list[OperatorRe
     """Write report, summary and survivors; returns the rows of the sample."""
     chosen = {each.id for each in drawn}
     rows = [row for row in campaign.rows() if row.id in chosen]
-    if not INTERRUPTS.seen:
+    if _has_survivors(rows) and not INTERRUPTS.seen:
         rows = with_reach(rows, lines_of(campaign, lambda _: None))
     asked = read_asked(campaign.out)
     left = {row.id for row in rows if row.outcome == "survived"}
@@ -184,6 +185,10 @@ def _save(campaign: OperatorCampaign, drawn: Sequence[Drawn]) -> list[OperatorRe
         survivors = [each for each in drawn if each.id in left]
         write_text(campaign.out / "survivors.toml", toml_of(survivors))
     return rows
+
+
+def _has_survivors(rows: Iterable[OperatorRecord]) -> bool:
+    return any(row.outcome == "survived" for row in rows)
 
 
 def _tell(

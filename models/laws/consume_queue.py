@@ -84,7 +84,9 @@ def no_unit_past_the_log(judged: Judged) -> Iterator[Violation]:
     """Compares phy_offset + size of each live unit with max_phy_offset.
 
     Units that an earlier cut left at a queue's end are excused where ``stale_allowed``
-    is set. After a crash as CQ-1.
+    is set. Where the log breaks off inside, intact records after the break are still
+    there; their units are correct unless a record before it has the same number. After
+    a crash as CQ-1.
 
     Source: ConsumeQueue#truncateDirtyLogicFiles.
     """
@@ -92,8 +94,14 @@ def no_unit_past_the_log(judged: Judged) -> Iterator[Violation]:
     end = image.commit_log.max_phy_offset
     for queue, live in _judged_queues(judged):
         ending = units_past_the_end(queue, live, image)
-        for unit in live[: len(live) - len(ending)]:
-            if unit.phy_offset + unit.size > end:
+        past = [
+            unit
+            for unit in live[: len(live) - len(ending)]
+            if unit.phy_offset + unit.size > end
+        ]
+        numbers = _by_number(queue, image) if past else {}
+        for unit in past:
+            if unit.queue_offset in numbers or _is_lost(queue, unit, image):
                 where = queue.where(unit.queue_offset)
                 yield Violation(where, _seen(unit), f"the log ends at {end}")
         if ending and not tail_is_excused(judged):
@@ -247,24 +255,19 @@ def _missing_runs(
 def _ends_past_the_log(
     queue: QueueImage, ending: tuple[Unit, ...], image: StoreImage
 ) -> Iterator[Violation]:
-    """One violation for all last units of a queue that lost their records.
-
-    Where the log breaks off inside, intact records after the break are still there;
-    their units are correct and not reported.
-    """
-    beyond = image.commit_log.record_beyond_at
-    lost = [
-        unit
-        for unit in ending
-        if _disagreement(
-            queue, unit, _as_listed(beyond.get(unit.phy_offset), queue.topic), image
-        )
-    ]
+    """One violation for all last units of a queue that lost their records."""
+    lost = [unit for unit in ending if _is_lost(queue, unit, image)]
     if lost:
         more = f", and {len(lost) - 1} units more" if len(lost) > 1 else ""
         where = queue.where(lost[0].queue_offset)
         end = image.commit_log.max_phy_offset
         yield Violation(where, f"{_seen(lost[0])}{more}", f"the log ends at {end}")
+
+
+def _is_lost(queue: QueueImage, unit: Unit, image: StoreImage) -> bool:
+    """Whether a unit past the log's end has no intact record behind a break either."""
+    record = image.commit_log.record_beyond_at.get(unit.phy_offset)
+    return bool(_disagreement(queue, unit, _as_listed(record, queue.topic), image))
 
 
 def _may_be_left_over(unit: Unit, end: int) -> bool:

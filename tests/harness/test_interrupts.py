@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -32,6 +32,14 @@ from crashmq.models.program import Program, Setup
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENT_S = 60.0
+
+
+@pytest.fixture(autouse=True)
+def heard() -> Iterator[None]:
+    """A job that a shell starts in the background does not hear interrupts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def interrupt(*_: object) -> None:

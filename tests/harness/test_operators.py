@@ -23,6 +23,7 @@ from crashmq.harness.mutants.operators.generate import (
     sample,
     smallest_edit,
 )
+from crashmq.harness.mutants.operators.lines import add_lines, counted_lines
 from crashmq.harness.mutants.operators.operator_campaign import (
     CannotGoOn,
     Drawn,
@@ -57,11 +58,15 @@ from crashmq.reports.operator_figures import (
 )
 from crashmq.reports.operator_records import (
     ROWS_FILE,
+    Lines,
     OperatorRecord,
     append_row,
     cut_torn_row,
     read_operator_rows,
 )
+
+# Each process that asks for all machine-made mutants makes them anew.
+pytestmark = pytest.mark.xdist_group("operators")
 
 FORGETS_TO_SCAN = Edit(
     "crashmq.engine.store.log_scan",
@@ -395,6 +400,23 @@ def test_a_hunt_in_processor_time_goes_on_where_an_earlier_one_ended() -> None:
     assert first.slices >= 1
     assert first.cpu_seconds >= 0.1
     assert first.probes != second.probes
+
+
+def test_lines_are_counted_of_the_engine_in_slices() -> None:
+    (told,) = counted_lines(1, [0])
+    lines: Lines = {}
+    for _ in range(2):
+        add_lines(lines, told)
+
+    found = lines["crashmq.engine.store.commit_log"]
+    assert set(found.values()) == {2}
+    (function,) = [
+        place
+        for place in places()
+        if (place.module, place.function)
+        == ("crashmq.engine.store.commit_log", "CommitLog.put_message")
+    ]
+    assert set(found) & set(range(function.line, function.line + 60))
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ from crashmq.models.verdict import Outcome
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 from crashmq.scenarios.programs.workload import program_for
 
-ROUNDS = 200
+ROUNDS = 40
 # Its verbs wait inside a runtime that only ``run`` provides.
 REMOVABLE = [{one} for one in Capability if one is not Capability.RUNS_SEVERAL]
 

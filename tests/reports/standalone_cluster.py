@@ -19,6 +19,8 @@ from crashmq.reports.jvm import java_home
 _CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 _DEPLOY = "org.apache.spark.deploy"
 _BEGINS_WITHIN_S = 90.0
+FIRST_COMPILER_ALONE = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"}
+"""In the environment of JVMs that end before the second one pays, and of theirs."""
 
 
 @contextmanager
@@ -54,6 +56,7 @@ def _started(place: Path, words: list[str]) -> subprocess.Popen[bytes]:
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_DAEMON_MEMORY": "256m",
+        **FIRST_COMPILER_ALONE,
     }
     with (place / "log").open("wb") as log:
         return subprocess.Popen(

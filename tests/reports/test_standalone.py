@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.xdist_group("spark"),
 ]
-SOAK = ("soak", "clean_restart", "--mutant", "R22", "--episodes", "60")
+SOAK = ("soak", "clean_restart", "--mutant", "R22", "--episodes", "24")
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def ran(
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command,
-        env=os.environ | (environment or {}),
+        env=os.environ | cluster.FIRST_COMPILER_ALONE | (environment or {}),
         capture_output=True,
         text=True,
         check=False,

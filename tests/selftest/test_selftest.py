@@ -10,7 +10,7 @@ import pytest
 from noticing import AREAS, EQUIVALENT, HARNESS_MUTANTS, noticed_by
 
 # One of each area; ``every_mutant.py`` does them all.
-SAMPLE = ("D03", "M27", "I02", "L16", "J12", "X05", "H01")
+SAMPLE = ("D03", "M27", "I02", "L16", "J12", "X05", "H06")
 
 PLACES_EACH = """
 from noticing import HARNESS_MUTANTS

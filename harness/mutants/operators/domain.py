@@ -32,8 +32,9 @@ NOTHING = {
 
 def domain(text: Text) -> Iterator[Change]:
     """Yield each change that one of our own operators makes at a place."""
+    nodes = list(ast.walk(text.tree))
     for operator in OPERATORS.values():
-        for node in ast.walk(text.tree):
+        for node in nodes:
             yield from operator(text, node)
 
 
