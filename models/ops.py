@@ -56,7 +56,9 @@ Strategy = Literal[
     "CONFIG",
 ]
 ConsumerTask = Literal["rebalance", "pull", "persist", "heartbeat", "lock", "clean"]
-ConsumeStatus = Literal["success", "later", "raises"]
+ConsumeStatus = Literal[
+    "success", "later", "raises", "uncommitted", "commit", "rollback"
+]
 ConsumerEnd = Literal["stop", "kill", "vanish"]
 ExpressionType = Literal["TAG", "SQL92"]
 FromWhere = Literal["last", "first", "timestamp"]
@@ -489,6 +491,11 @@ class Consume:
 
     ``nth`` is which of the waiting messages, modulo their number; ``times`` how many,
     one after the other.
+
+    The last three of the results are those of a listener in order that commits by
+    itself: ``uncommitted`` consumes without a commit; ``commit`` also commits all that
+    was consumed before; after ``rollback`` all since the last commit comes again. Other
+    consumers take a ``rollback`` for ``later``, and the other two for ``success``.
     """
 
     client: str

@@ -41,6 +41,9 @@ def consume_all_left(judge: Judge, take: Take) -> None:
     """Let every group's consumers consume all that is left; judge and stop them."""
     take(AdvanceClock(LONG_MS))
     known = judge.known.consumption
+    uncommitted = [one.client for one, its in known.shares.items() if its.uncommitted]
+    for client in sorted({*uncommitted} & {*known.living}):
+        take(EndConsumer(client))  # nobody commits it any more
     for number, (reader, op) in enumerate(sorted(known.newest.items())):
         if not known.members(reader):
             take(_last_of(op, number, judge.known.setup))

@@ -99,6 +99,11 @@ _SERVICES: Final[dict[ConsumerTask, str]] = {
     "lock": "lock_mq_periodically",
     "clean": "clean_expired_msg",
 }
+_OUT_OF_ORDER: Final[dict[ConsumeStatus, ConsumeStatus]] = {
+    "uncommitted": "success",
+    "commit": "success",
+    "rollback": "later",
+}
 _ENDS_OF_CLIENTS: Final[dict[ConsumerEnd, Crash]] = {
     "stop": Crash("process_kill"),
     "kill": Crash("process_kill"),
@@ -190,7 +195,9 @@ class _Client:
 
     def consume(self, nth: int, times: int, status: ConsumeStatus) -> int:
         """Let the listener consume waiting messages; returns how many."""
-        self._status = status
+        self._status = (
+            status if self.op.is_orderly else _OUT_OF_ORDER.get(status, status)
+        )
         ran = 0
         for _ in range(times):
             if not self.consumer.consume(nth):
@@ -433,13 +440,23 @@ class _Orderly:
         self, messages: Sequence[MessageExt], context: ConsumeOrderlyContext
     ) -> ConsumeOrderlyStatus:
         """Consume a batch, up to the first message that fails."""
+        status: ConsumeStatus = "success"
         for message in messages:
             status = self._client.take(message, context.queue)
-            if status == "raises":
+            if status in ("raises", "later", "rollback"):
+                break
+        context.auto_commit = status not in ("uncommitted", "commit", "rollback")
+        match status:
+            case "raises":
                 raise ListenerFailed
-            if status != "success":
+            case "later":
                 return ConsumeOrderlyStatus.SUSPEND_CURRENT_QUEUE_A_MOMENT
-        return ConsumeOrderlyStatus.SUCCESS
+            case "rollback":
+                return ConsumeOrderlyStatus.ROLLBACK
+            case "commit":
+                return ConsumeOrderlyStatus.COMMIT
+            case _:
+                return ConsumeOrderlyStatus.SUCCESS
 
 
 class Clients:

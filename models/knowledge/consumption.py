@@ -68,6 +68,8 @@ class Share(NamedTuple):
         begun: the offset at which it began, or a huge number while unknown.
         begins_group: its group had no offset then, so the group begins there too.
         failed: messages that failed and that the consumer will try again itself.
+        uncommitted: unique keys of the messages that its listener has consumed and not
+            committed; they count as consumed once it commits.
     """
 
     asked: int
@@ -80,6 +82,7 @@ class Share(NamedTuple):
     begun: int = _NOWHERE
     begins_group: bool = False
     failed: tuple[Failed, ...] = ()
+    uncommitted: frozenset[str] = _NO_MESSAGE
 
     @property
     def was_moved(self) -> bool:
@@ -120,6 +123,13 @@ class Share(NamedTuple):
         return self._replace(
             waiting=self.waiting - gone,
             worked=self.worked | gone,
+            failed=self.without_failed(unique_key),
+        )
+
+    def takes(self, unique_key: str) -> Share:
+        """The state after a message was consumed without a commit."""
+        return self._replace(
+            uncommitted=self.uncommitted | {unique_key},
             failed=self.without_failed(unique_key),
         )
 
@@ -351,6 +361,26 @@ class Consumption(Forked):
         for shares in (self.shares, self.leaving):
             if queue in shares:
                 shares[queue] = shares[queue].consumes(unique_key)
+
+    def committed_all(self, queue: OneQueue, unique_key: str) -> None:
+        """Record that a message was consumed, and that its consumer commits with it."""
+        share = self._share_of(queue)
+        for earlier in sorted(share.uncommitted) if share is not None else ():
+            self.consumed_one(queue, earlier)
+        self.consumed_one(queue, unique_key)
+        self._commits_nothing_more(queue)
+
+    def may_have_committed_all(self, queue: OneQueue) -> None:
+        """Record that a consumer may have committed what it had not, or not."""
+        share = self._share_of(queue)
+        for earlier in sorted(share.uncommitted) if share is not None else ():
+            self.owed.consumed_one(self.key_of(queue), earlier)
+        self._commits_nothing_more(queue)
+
+    def _commits_nothing_more(self, queue: OneQueue) -> None:
+        for shares in (self.shares, self.leaving):
+            if queue in shares:
+                shares[queue] = shares[queue]._replace(uncommitted=_NO_MESSAGE)
 
     def passed_over(
         self, key: OffsetKey, model: ReferenceModel, end: int

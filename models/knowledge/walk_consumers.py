@@ -52,6 +52,7 @@ from crashmq.models.knowledge.walk_topics import saw_topics_needed
 
 NOT_KNOWN = -2
 _NO_OFFSET = frozenset({NO_OFFSET})
+_NO_MESSAGE: frozenset[str] = frozenset()
 RETRY = "%RETRY%"
 MOVED = "PULL_OFFSET_MOVED"
 """The answer to a pull that has to begin elsewhere."""
@@ -277,7 +278,9 @@ def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
     unique_key = key_in(event.record)
     is_orderly = op is not None and op.is_orderly
     passed = known.passed_over(key, at.known.model, event.queue_offset)
-    pulled = share.newest | share.waiting if share is not None else ()
+    pulled = _NO_MESSAGE
+    if share is not None:
+        pulled = (share.newest | share.waiting) - share.uncommitted
     locked_ms = known.locks.of_clients.get(queue)
     yield MessageConsumed(
         *at,
@@ -292,9 +295,16 @@ def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
     )
     # One that broadcasts drops what it could not consume.
     drops = known.is_broadcast(queue.client) and not is_orderly
-    if event.status == "success" or drops:
-        known.consumed_one(queue, unique_key)
-    elif share is not None:
+    if event.status in ("success", "commit") or drops:
+        known.committed_all(queue, unique_key)
+    elif share is None:
+        return
+    elif event.status == "uncommitted":
+        known.shares[queue] = share.takes(unique_key)
+    elif event.status == "rollback":
+        again = share.without_failed(unique_key, event.queue_offset)
+        known.shares[queue] = share._replace(uncommitted=_NO_MESSAGE, failed=again)
+    else:
         kept = share.without_failed(unique_key, event.queue_offset)
         # Else the broker may have it and not have told so, or the wait may be over.
         if at.step.crash is None and not at.step.sets_back:
@@ -363,6 +373,7 @@ def _saw_sent_back(at: At, queue: OneQueue, record: bytes) -> MessageSentBack:
         and one.reconsume_times == tries
     ]
     at.known.consumption.consumed_one(queue, key_in(record))
+    at.known.consumption.may_have_committed_all(queue)
     return MessageSentBack(*at, queue, given, copies, len(alike))
 
 

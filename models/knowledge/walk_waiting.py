@@ -37,7 +37,7 @@ def _saw_consumption(at: At) -> Iterator[NothingToDo]:
         put_off_ms = None if before_ms is None else now_ms - before_ms
         for queue, share in sorted(known.shares.items()):
             if queue.client == op.client and _can_work_on(at, queue, share, now_ms):
-                waiting = tuple(sorted(share.waiting))
+                waiting = tuple(sorted(share.waiting - share.uncommitted))
                 yield NothingToDo(*at, queue, waiting, put_off_ms)
     for one in asked:
         asked_ms[one.client] = now_ms
@@ -51,7 +51,7 @@ def _can_work_on(at: At, queue: OneQueue, share: Share, now_ms: int) -> bool:
         return False
     events = [entry.event for entry in at.step.entries]
     given = [one for one in events if isinstance(one, Consumed) and one.queue == queue]
-    if any(one.status != "success" for one in given):
+    if any(one.status in ("later", "raises", "rollback") for one in given):
         return False
     if not known.is_locking(queue.client):
         return True

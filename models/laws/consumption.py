@@ -155,9 +155,11 @@ def nothing_is_consumed_twice(
 ) -> Iterator[Violation]:
     """Looks the message's unique key up in what the consumer has consumed.
 
+    What its listener has rolled back is not consumed.
+
     Source: ProcessQueue#putMessage, which keeps each offset once.
     """
-    if unique_key in share.worked:
+    if unique_key in share.worked | share.uncommitted:
         yield Violation(
             queue.name, f"message {queue_offset} is given a second time", "once"
         )

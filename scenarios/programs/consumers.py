@@ -44,6 +44,7 @@ Doing: TypeAlias = Literal[
     "rebalance",
     "persist",
     "wait",
+    "commit",
     "together",
     "hold",
     "hand_over",
@@ -64,6 +65,7 @@ DOINGS: tuple[Doing, ...] = often(
     ("reset", 4),
     ("resubscribe", 2),
     ("try_again", 3),
+    ("commit", 4),
 )
 ENDS: tuple[ConsumerEnd, ...] = often(("stop", 2), ("kill", 2), ("vanish", 1))
 TASKS: tuple[ConsumerTask, ...] = often(
@@ -106,6 +108,12 @@ PUT_OFF: Final = AdvanceClock(5000)
 AGAIN_MS: Final = (1, 999, 1000, 4000, 4999, 5000, 5001, 9999)
 """Around the times after which a consumer tries again what it has kept."""
 FAILING: Final[tuple[ConsumeStatus, ...]] = ("later", "raises")
+COMMITS = 3
+"""One of so many results of a listener in order says whether to commit."""
+COMMITTING: Final[tuple[ConsumeStatus, ...]] = (
+    *("uncommitted", "uncommitted", "uncommitted"),
+    *("commit", "rollback"),
+)
 FIRST_LEVEL = 3
 ROUNDS_MAX = 4
 """A message is a dead letter after three; one round more shows that it stays one."""
@@ -141,6 +149,8 @@ def consume(draft: Draft) -> None:
                 add(RunService("persist_consumer_offset"))
         case "try_again":
             _try_again(draft, client)
+        case "commit":
+            _commit_itself(draft, client)
         case "wait":
             add(AdvanceClock(chance.pick(PAUSES_MS)))
             add(TurnConsumer(client, chance.pick(TASKS)))
@@ -384,9 +394,42 @@ def _try_again(draft: Draft, client: str) -> None:
         add(Restart())
 
 
+def _commit_itself(draft: Draft, client: str) -> None:
+    """Add ops: a listener in order says which of its results commit, or take back."""
+    chance, add = draft.chance, draft.add
+    joined = [one for one in draft.joined.values() if one.is_orderly]
+    can_join = [one for one in draft.space.consumers if one.is_orderly]
+    can_join = [one for one in can_join if _has_a_share(one, draft.setup)]
+    if not joined and not can_join:
+        _work(draft, client)
+        return
+    one = chance.pick(joined or can_join)
+    client = one.client
+    if not joined:
+        one = _as_the_others(draft, one)
+        add(one)
+        draft.joined[client] = one
+    for _ in range(2):
+        add(*[draft.drawn.put()] * chance.integer(2, 4))
+    add(REPUT, LOOK, TurnConsumer(client, "rebalance"))
+    add(A_SECOND, TurnConsumer(client, "pull", 8))
+    add(Consume(client, times=chance.pick((1, 2, 4)), status="uncommitted"))
+    for _ in range(chance.integer(1, 4)):
+        status = chance.pick((*COMMITTING, "later"))
+        add(Consume(client, times=chance.pick((1, 1, 2)), status=status))
+        if status in ("rollback", "later"):
+            add(A_SECOND)
+        if chance.one_in(3):
+            add(TurnConsumer(client, "persist"))
+    add(Consume(client, times=chance.pick(TIMES)))
+
+
 def _consumed(draft: Draft, client: str) -> Consume:
     chance = draft.chance
     status = chance.pick(draft.space.consumed)
+    who = draft.joined.get(client)
+    if who is not None and who.is_orderly and chance.one_in(COMMITS):
+        status = chance.pick(COMMITTING)
     return Consume(client, chance.pick(PLACES), chance.pick(TIMES), status)
 
 

@@ -219,6 +219,41 @@ def test_messages_that_a_group_has_not_asked_for_are_passed_over() -> None:
     story.ends_well()
 
 
+def test_a_listener_in_order_commits_what_it_says_and_takes_back_the_rest() -> None:
+    story = Story(*put(4), *begins(replace(C0, is_orderly=True)))
+    kept = []
+    for status in ("uncommitted", "commit", "uncommitted", "rollback"):
+        story.does(Consume("c0", status=status), TurnConsumer("c0", "persist"))
+        kept.append(story.kept())
+    story.does(AdvanceClock(1000), Consume("c0", times=2))
+    story.does(TurnConsumer("c0", "persist"))
+
+    assert [number for _, number in story.consumed] == [0, 1, 2, 3, 2, 3]
+    assert [*kept, story.kept()] == [0, 2, 2, 2, 4]
+    story.ends_well()
+
+
+@pytest.mark.parametrize("how", get_args(ConsumerEnd))
+def test_what_a_listener_has_not_committed_comes_to_the_next_consumer(
+    how: ConsumerEnd,
+) -> None:
+    in_order = replace(C0, is_orderly=True)
+    story = Story(*put(2), *begins(in_order))
+    story.does(Consume("c0", times=2, status="uncommitted"), EndConsumer("c0", how))
+    story.does(AdvanceClock(130_000), RunService("client_housekeeping"))
+    story.does(*begins(replace(in_order, client="c1")), Consume("c1", times=2))
+
+    assert story.consumed == [("c0", 0), ("c0", 1), ("c1", 0), ("c1", 1)]
+    story.ends_well()
+
+
+def test_an_episode_may_end_before_a_listener_has_committed() -> None:
+    story = Story(*put(2), *begins(replace(C0, is_orderly=True)))
+    story.does(Consume("c0", times=2, status="uncommitted"))
+
+    story.ends_well()
+
+
 def test_a_client_has_one_consumer_and_without_it_does_nothing() -> None:
     episode = Episode("", ONE_QUEUE)
 
