@@ -51,6 +51,20 @@ class Failed(NamedTuple):
     tries: int
 
 
+class Begun(NamedTuple):
+    """A message that a listener was given, and that counts as not finished.
+
+    Attributes:
+        queue_offset: of the message.
+        least_ms: when the listener was given it, at the earliest.
+        most_ms: at the latest.
+    """
+
+    queue_offset: int
+    least_ms: int
+    most_ms: int
+
+
 class Share(NamedTuple):
     """What a consumer has done with one queue since the queue was assigned to it.
 
@@ -68,6 +82,11 @@ class Share(NamedTuple):
         begun: the offset at which it began, or a huge number while unknown.
         begins_group: its group had no offset then, so the group begins there too.
         failed: messages that failed and that the consumer will try again itself.
+        given: the messages that the listener was given and that are not finished.
+        given_up: unique keys of messages that it may have sent back since they had
+            expired; no completion tells their offsets, and it may be given them again.
+        sent_back: unique keys of messages that it has certainly sent back, and done
+            with.
     """
 
     asked: int
@@ -80,6 +99,9 @@ class Share(NamedTuple):
     begun: int = _NOWHERE
     begins_group: bool = False
     failed: tuple[Failed, ...] = ()
+    given: tuple[Begun, ...] = ()
+    given_up: frozenset[str] = _NO_MESSAGE
+    sent_back: frozenset[str] = _NO_MESSAGE
 
     @property
     def was_moved(self) -> bool:
@@ -112,7 +134,22 @@ class Share(NamedTuple):
             waiting=pulled,
             begun=_NOWHERE,
             failed=(),
+            given=(),
         )
+
+    def is_given(self, one: Begun) -> Share:
+        """The state after the listener was given a message."""
+        return self._replace(given=(*self.finishes(one.queue_offset).given, one))
+
+    def finishes(self, queue_offset: int) -> Share:
+        """The state after a message was finished, so that it cannot expire."""
+        its = [one for one in self.given if one.queue_offset != queue_offset]
+        return self._replace(given=tuple(its))
+
+    def when_given(self, queue_offset: int) -> Begun | None:
+        """When the listener was given a message; None: never, or it is finished."""
+        its = [one for one in self.given if one.queue_offset == queue_offset]
+        return its[0] if its else None
 
     def consumes(self, unique_key: str) -> Share:
         """The state after a message was consumed."""
@@ -184,6 +221,8 @@ class Consumption(Forked):
         locks: the queue locks of orderly consumers.
         life: how often the broker has started.
         subscriptions: what the members of all groups subscribe.
+        suspended: the clients whose consumers are suspended, and whether that is
+            certain.
     """
 
     living: dict[str, StartConsumer] = field(default_factory=dict)
@@ -198,6 +237,7 @@ class Consumption(Forked):
     locks: Locks = field(default_factory=Locks)
     life: int = 0
     subscriptions: Subscriptions = field(default_factory=Subscriptions)
+    suspended: dict[str, bool] = field(default_factory=dict)
 
     def broker_started(self) -> None:
         """Record that a broker has started, and knows only what was persisted."""
@@ -258,6 +298,7 @@ class Consumption(Forked):
     def _gone(self, client: str) -> None:
         self.living.pop(client, None)
         self.held.pop(client, None)
+        self.suspended.pop(client, None)
         self._keep_of(client, ())
         for queue in [one for one in self.leaving if one.client == client]:
             del self.leaving[queue]
@@ -336,7 +377,7 @@ class Consumption(Forked):
             if appended.queue_offset < due:
                 continue
             name = name_of(appended)
-            is_worked = name in share.worked and copies[name] == 1
+            is_worked = name in share.worked - share.given_up and copies[name] == 1
             if appended.queue_offset != due or not is_worked:
                 break
             due = until = due + 1

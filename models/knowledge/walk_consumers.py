@@ -9,7 +9,10 @@ from crashmq.models.history import (
     Consumed,
     ConsumerBegan,
     ConsumerEnded,
+    ConsumerSuspended,
+    ExpiredCleaned,
     Happening,
+    ListenerReturned,
     LocksAnswered,
     LocksReturned,
     OffsetRead,
@@ -45,6 +48,15 @@ from crashmq.models.knowledge.subscriptions import (
     Passing,
     wants_record,
 )
+from crashmq.models.knowledge.walk_expired import (
+    is_to_end,
+    saw_given,
+    saw_given_up,
+    saw_returned_late,
+    saw_suspended,
+    saw_what_is_left,
+    while_suspended,
+)
 from crashmq.models.knowledge.walk_locks import saw_locks, saw_returned
 from crashmq.models.knowledge.walk_members import OF_MEMBERS, walk_members
 from crashmq.models.knowledge.walk_moved import where_moved
@@ -64,6 +76,7 @@ _OF_THEIRS = frozenset(
         *(ConsumerBegan, ConsumerEnded, Resubscribed, QueuesHeld),
         *(LocksAnswered, LocksReturned, OffsetRead, PullSent, PullReceived),
         *(Consumed, SentBack, OffsetSent),
+        *(ListenerReturned, ExpiredCleaned, ConsumerSuspended),
     }
 )
 OF_CONSUMERS = _OF_THEIRS | OF_MEMBERS
@@ -105,6 +118,7 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
                 at.known.progress.set(known.key_of(queue), kept, is_certain=False)
         case PullSent(queue, queue_offset, commit_offset):
             yield from _needs_lock(at, queue)
+            yield from while_suspended(at, queue)
             yield from _saw_pull(at, queue, queue_offset)
             if commit_offset >= 0:
                 _saw_commit(at, queue, commit_offset)
@@ -114,7 +128,14 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
                 yield from _saw_kept(at, event.queue, event.kept)
         case Consumed():
             yield from _saw_consumed(at, event, at_ms)
+        case ListenerReturned():
+            saw_returned_late(at, event, key_in(event.record), at_ms)
+        case ExpiredCleaned():
+            yield from saw_what_is_left(at, event)
+        case ConsumerSuspended():
+            saw_suspended(at, event)
         case SentBack(queue, record):
+            yield from saw_given_up(at, queue, key_in(record), record, at_ms)
             yield _saw_sent_back(at, queue, record)
             yield from saw_topics_needed(at, queue.group)
         case OffsetSent(queue, offset, kept):
@@ -290,11 +311,11 @@ def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
         at_ms,
         None if share is None else share.failed_before(unique_key, event.queue_offset),
     )
-    # One that broadcasts drops what it could not consume.
-    drops = known.is_broadcast(queue.client) and not is_orderly
-    if event.status == "success" or drops:
+    saw_given(at, event, unique_key, at_ms)
+    if is_to_end(at, event):
         known.consumed_one(queue, unique_key)
-    elif share is not None:
+    elif share is not None and event.status != "hangs":
+        share = known.shares[queue]
         kept = share.without_failed(unique_key, event.queue_offset)
         # Else the broker may have it and not have told so, or the wait may be over.
         if at.step.crash is None and not at.step.sets_back:

@@ -193,8 +193,9 @@ def _delay_ms(at: At, queue: OneQueue, pull: DuePull) -> int:
         queue in known.locks.of_clients or not known.is_locking(queue.client)
     )
     is_up = at.now.max_phy_offset >= 0
-    if not (is_up and is_subscribed and is_locked):
-        return REFUSED_MS
+    is_suspended = queue.client in known.suspended
+    if is_suspended or not (is_up and is_subscribed and is_locked):
+        return REFUSED_MS  # as long as one that is suspended waits
     share = known.shares.get(queue)
     if share is None:
         return 0

@@ -42,7 +42,7 @@ def walk_tasks(at: At) -> Iterator[Moment]:
             yield LocksRenewed(*at, one.client, _held(at, one), _asked_locks(at))
         case "persist":
             yield from _persisted(at, one)
-        case "rebalance":
+        case "rebalance" if op.client not in known.suspended:
             yield from _rebalanced(at, one)
         case _:
             pass

@@ -33,6 +33,24 @@ def a_due_queue_is_pulled(
 
 
 @law(
+    "CON-30",
+    "a suspended consumer sends no pull until it is resumed",
+    catalogue="I12",
+)
+def a_suspended_consumer_does_not_pull(
+    queue: OneQueue, *, certain: bool
+) -> Iterator[Violation]:
+    """Otherwise it takes messages that its application does not want now.
+
+    ``certain``: it was suspended, and nobody resumed it in the meantime.
+
+    Source: DefaultMQPushConsumerImpl#suspend, #pullMessage.
+    """
+    if certain:
+        yield Violation(queue.name, "it pulls while suspended", "no pull")
+
+
+@law(
     "CON-22",
     "a consumer has one pull of a queue outstanding at a time, and sends the next no "
     "sooner than 500 ms after the queue was assigned, 50 ms after flow control, 1 s "

@@ -25,6 +25,7 @@ from crashmq.scenarios.programs.delaying import delay
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.faulting import fault, fill_after_all
 from crashmq.scenarios.programs.filtering import filtering
+from crashmq.scenarios.programs.hanging import hang, suspend
 from crashmq.scenarios.programs.holding import hold
 from crashmq.scenarios.programs.losing import damage, delete, expire, perhaps_dispatch
 from crashmq.scenarios.programs.meeting import contend, interleave, together
@@ -162,6 +163,8 @@ PHRASES: dict[Kind, Phrase] = {
     "retry": retry,
     "outlive": outlive,
     "stay": stay,
+    "hang": hang,
+    "suspend": suspend,
 }
 """What writes a phrase of each kind."""
 
@@ -191,7 +194,7 @@ IF_LISTED: dict[str, tuple[Kind, ...]] = {
     "overlap": ("overlap",),
     "fill": ("fill",),
     "damage": ("damage",),
-    "consume": ("consume", "outlive", "stay"),
+    "consume": ("consume", "outlive", "stay", "hang", "suspend"),
     "hold": ("hold",),
     "progress": ("progress", "filter"),
     "delay": ("delay", "retry"),

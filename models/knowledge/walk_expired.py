@@ -1,0 +1,145 @@
+"""The walk through messages that a listener has for long, and suspended consumers.
+
+A consumer gives up a message that its listener has had for longer than the time-out: it
+sends the message back, which then counts as finished, whatever the listener returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crashmq.models.files.store_image import decode_record
+from crashmq.models.history import (
+    Consumed,
+    ConsumerSuspended,
+    ExpiredCleaned,
+    ListenerReturned,
+    OneQueue,
+    SentBack,
+)
+from crashmq.models.knowledge.consumption import Begun, Failed
+from crashmq.models.knowledge.moments import At, Moment
+from crashmq.models.knowledge.moments_of_consumers import (
+    ExpiredLeft,
+    GivenBackAgain,
+    MessageGivenUp,
+    PulledWhileSuspended,
+)
+from crashmq.models.ops import TurnConsumer
+
+
+def is_to_end(at: At, event: Consumed | ListenerReturned) -> bool:
+    """Whether a message is finished for its consumer, by what the listener returned.
+
+    One that broadcasts drops what it could not consume.
+    """
+    known, client = at.known.consumption, event.queue.client
+    op = known.living.get(client)
+    drops = known.is_broadcast(client) and op is not None and not op.is_orderly
+    return event.status == "success" or (drops and event.status != "hangs")
+
+
+def saw_given(at: At, event: Consumed, unique_key: str, at_ms: int) -> None:
+    """Record that a listener was given a message, which may expire unless it ends."""
+    known, queue = at.known.consumption, event.queue
+    share = known.shares.get(queue)
+    if share is None:
+        return
+    if at.step.is_undisturbed and is_to_end(at, event):
+        known.shares[queue] = share.finishes(event.queue_offset)
+        return
+    least_ms = min(at.step.entries[0].at_ms, at_ms)
+    if unique_key not in share.given_up:
+        one = Begun(event.queue_offset, least_ms, at_ms)
+        known.shares[queue] = share.is_given(one)
+
+
+def saw_returned_late(
+    at: At, event: ListenerReturned, unique_key: str, at_ms: int
+) -> None:
+    """Record that a listener has ended a message after a while."""
+    known, queue = at.known.consumption, event.queue
+    if is_to_end(at, event):
+        known.consumed_one(queue, unique_key)
+    share = known.shares.get(queue)
+    if share is None:
+        return
+    if is_to_end(at, event):
+        if at.step.is_undisturbed:
+            known.shares[queue] = share.finishes(event.queue_offset)
+    elif at.step.crash is None and not at.step.sets_back:
+        kept = share.without_failed(unique_key, event.queue_offset)
+        kept += (Failed(unique_key, event.queue_offset, at_ms, event.tries),)
+        known.shares[queue] = share._replace(failed=kept)
+
+
+def saw_given_up(
+    at: At, queue: OneQueue, unique_key: str, record: bytes, at_ms: int
+) -> Iterator[Moment]:
+    """Record that a message was sent back; yield whether it may be, if known."""
+    known, step = at.known.consumption, at.step
+    share = known.shares.get(queue)
+    if share is None:
+        return
+    is_one = unique_key not in known.owed.doubled and not share.was_moved
+    if step.is_alone and is_one:
+        yield GivenBackAgain(*at, queue, unique_key, unique_key in share.sent_back)
+    queue_offset, cleans = decode_record(record).queue_offset, _cleans(at, queue.client)
+    if cleans and step.is_alone and is_one:
+        begun, is_pulled = (
+            share.when_given(queue_offset),
+            unique_key in (share.newest | share.waiting),
+        )
+        if begun is not None or is_pulled:
+            had_ms = None if begun is None else at_ms - begun.least_ms
+            yield MessageGivenUp(*at, queue, queue_offset, had_ms)
+    now = share.finishes(queue_offset)
+    if cleans:
+        now = now._replace(given_up=now.given_up | {unique_key})
+    if step.is_undisturbed:
+        now = now._replace(sent_back=now.sent_back | {unique_key})
+    known.shares[queue] = now
+
+
+def _cleans(at: At, client: str) -> bool:
+    """Whether a client may have given up expired messages in the step."""
+    turns = [one for one in at.step.acts if isinstance(one, TurnConsumer)]
+    return any(one.client == client and one.task == "clean" for one in turns)
+
+
+def saw_what_is_left(at: At, event: ExpiredCleaned) -> Iterator[Moment]:
+    """Yield what a consumer had to give up of the messages that it still has first."""
+    step, known = at.step, at.known.consumption
+    op = known.living.get(event.client)
+    if op is None or event.refused or not step.is_undisturbed or step.sets_back:
+        return
+    if at.now.max_phy_offset < 0 or not at.known.setup.delivers_delayed:
+        return
+    began_ms = step.entries[0].at_ms
+    events = [entry.event for entry in step.entries]
+    sent = [one.queue for one in events if isinstance(one, SentBack)]
+    for topic, queue_id, queue_offset in event.first:
+        queue = OneQueue(event.client, op.group, topic, queue_id)
+        share = known.shares.get(queue)
+        begun = None if share is None else share.when_given(queue_offset)
+        if begun is not None and share is not None and not share.was_moved:
+            had_ms, given_up = began_ms - begun.most_ms, sent.count(queue)
+            yield ExpiredLeft(*at, queue, queue_offset, had_ms, given_up)
+
+
+def saw_suspended(at: At, event: ConsumerSuspended) -> None:
+    """Record that a consumer was suspended or resumed; beside others, perhaps."""
+    suspended, client = at.known.consumption.suspended, event.client
+    if event.is_suspended:
+        suspended[client] = at.step.is_undisturbed
+    elif at.step.is_undisturbed:
+        suspended.pop(client, None)
+    elif client in suspended:
+        suspended[client] = False
+
+
+def while_suspended(at: At, queue: OneQueue) -> Iterator[Moment]:
+    """Yield a moment if a consumer pulls that is, or was, suspended."""
+    certain = at.known.consumption.suspended.get(queue.client)
+    if certain is not None:
+        yield PulledWhileSuspended(*at, queue, certain)
