@@ -23,9 +23,9 @@ from crashmq.models.knowledge.moments_of_consumers import (
     MoveTaken,
     NothingToDo,
     PullDue,
-    PulledWhileSuspended,
     PullGoesOn,
     PullMoved,
+    PullsSuspended,
     PullTimed,
     QueueBegunAnew,
     QueueGivenBack,
@@ -350,7 +350,6 @@ def _ask_con_29(at: GivenBackAgain) -> Breaches:
     return judge(at.queue, at.unique_key, again=at.again)
 
 
-@asked(a_suspended_consumer_does_not_pull, on=PulledWhileSuspended)
-def _ask_con_30(at: PulledWhileSuspended) -> Breaches:
-    judge = a_suspended_consumer_does_not_pull.judge
-    return judge(at.queue, certain=at.certain)
+@asked(a_suspended_consumer_does_not_pull, on=PullsSuspended)
+def _ask_con_30(at: PullsSuspended) -> Breaches:
+    return a_suspended_consumer_does_not_pull.judge(at.client, at.pulled)

@@ -168,11 +168,14 @@ class GivenBackAgain(Moment):
 
 
 @dataclass(slots=True)
-class PulledWhileSuspended(Moment):
-    """A consumer pulls that was suspended; ``certain``: and certainly not resumed."""
+class PullsSuspended(Moment):
+    """Rounds of a suspended consumer's pull service have ended.
 
-    queue: OneQueue
-    certain: bool
+    ``pulled`` are the queues that it has pulled in them.
+    """
+
+    client: str
+    pulled: Sequence[OneQueue]
 
 
 @dataclass(slots=True)

@@ -55,7 +55,6 @@ from crashmq.models.knowledge.walk_expired import (
     saw_returned_late,
     saw_suspended,
     saw_what_is_left,
-    while_suspended,
 )
 from crashmq.models.knowledge.walk_locks import saw_locks, saw_returned
 from crashmq.models.knowledge.walk_members import OF_MEMBERS, walk_members
@@ -118,7 +117,6 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
                 at.known.progress.set(known.key_of(queue), kept, is_certain=False)
         case PullSent(queue, queue_offset, commit_offset):
             yield from _needs_lock(at, queue)
-            yield from while_suspended(at, queue)
             yield from _saw_pull(at, queue, queue_offset)
             if commit_offset >= 0:
                 _saw_commit(at, queue, commit_offset)

@@ -23,7 +23,6 @@ from crashmq.models.knowledge.moments_of_consumers import (
     ExpiredLeft,
     GivenBackAgain,
     MessageGivenUp,
-    PulledWhileSuspended,
 )
 from crashmq.models.ops import TurnConsumer
 
@@ -136,10 +135,3 @@ def saw_suspended(at: At, event: ConsumerSuspended) -> None:
         suspended.pop(client, None)
     elif client in suspended:
         suspended[client] = False
-
-
-def while_suspended(at: At, queue: OneQueue) -> Iterator[Moment]:
-    """Yield a moment if a consumer pulls that is, or was, suspended."""
-    certain = at.known.consumption.suspended.get(queue.client)
-    if certain is not None:
-        yield PulledWhileSuspended(*at, queue, certain)

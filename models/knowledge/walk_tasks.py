@@ -12,6 +12,7 @@ from crashmq.models.history import (
     LocksAnswered,
     MembersAnswered,
     OneQueue,
+    PullSent,
 )
 from crashmq.models.knowledge.allocation import share_of
 from crashmq.models.knowledge.consumption import NOTHING_TOLD, queues_of
@@ -19,6 +20,7 @@ from crashmq.models.knowledge.moments import At, Moment
 from crashmq.models.knowledge.moments_of_consumers import (
     HeartbeatOver,
     LocksRenewed,
+    PullsSuspended,
     QueuePersisted,
     QueuesTaken,
 )
@@ -42,6 +44,8 @@ def walk_tasks(at: At) -> Iterator[Moment]:
             yield LocksRenewed(*at, one.client, _held(at, one), _asked_locks(at))
         case "persist":
             yield from _persisted(at, one)
+        case "pull" if known.suspended.get(op.client) and op.times:
+            yield PullsSuspended(*at, one.client, _pulled(at))
         case "rebalance" if op.client not in known.suspended:
             yield from _rebalanced(at, one)
         case _:
@@ -72,6 +76,11 @@ def _asked_locks(at: At) -> frozenset[QueueKey]:
             for queue in (*answer.granted, *answer.refused)
         ]
     )
+
+
+def _pulled(at: At) -> tuple[OneQueue, ...]:
+    events = [each.event for each in at.step.entries]
+    return tuple([each.queue for each in events if isinstance(each, PullSent)])
 
 
 def _persisted(at: At, one: StartConsumer) -> Iterator[Moment]:

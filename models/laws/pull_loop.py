@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from crashmq.models.history import OneQueue
 from crashmq.models.laws.registry import law
@@ -38,16 +38,16 @@ def a_due_queue_is_pulled(
     catalogue="I12",
 )
 def a_suspended_consumer_does_not_pull(
-    queue: OneQueue, *, certain: bool
+    client: str, pulled: Sequence[OneQueue]
 ) -> Iterator[Violation]:
     """Otherwise it takes messages that its application does not want now.
 
-    ``certain``: it was suspended, and nobody resumed it in the meantime.
+    ``pulled`` are the queues that it has pulled in a round.
 
     Source: DefaultMQPushConsumerImpl#suspend, #pullMessage.
     """
-    if certain:
-        yield Violation(queue.name, "it pulls while suspended", "no pull")
+    for queue in pulled:
+        yield Violation(client, f"suspended, it pulls {queue.name}", "no pull")
 
 
 @law(
