@@ -221,8 +221,6 @@ class Consumption(Forked):
         locks: the queue locks of orderly consumers.
         life: how often the broker has started.
         subscriptions: what the members of all groups subscribe.
-        suspended: the clients whose consumers are suspended, and whether that is
-            certain.
     """
 
     living: dict[str, StartConsumer] = field(default_factory=dict)
@@ -237,7 +235,6 @@ class Consumption(Forked):
     locks: Locks = field(default_factory=Locks)
     life: int = 0
     subscriptions: Subscriptions = field(default_factory=Subscriptions)
-    suspended: dict[str, bool] = field(default_factory=dict)
 
     def broker_started(self) -> None:
         """Record that a broker has started, and knows only what was persisted."""
@@ -298,7 +295,6 @@ class Consumption(Forked):
     def _gone(self, client: str) -> None:
         self.living.pop(client, None)
         self.held.pop(client, None)
-        self.suspended.pop(client, None)
         self._keep_of(client, ())
         for queue in [one for one in self.leaving if one.client == client]:
             del self.leaving[queue]

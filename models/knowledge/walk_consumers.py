@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashmq.models.files.store_image import BadRecord, decode_record
+from crashmq.models.files.store_image import decode_record
 from crashmq.models.history import (
     Consumed,
     ConsumerBegan,
     ConsumerEnded,
-    ConsumerSuspended,
     ExpiredCleaned,
     Happening,
     ListenerReturned,
@@ -40,7 +39,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     QueueBegunAnew,
     QueueGivenBack,
 )
-from crashmq.models.knowledge.names import name_of, named
+from crashmq.models.knowledge.names import key_in, name_of
 from crashmq.models.knowledge.progress import NO_OFFSET
 from crashmq.models.knowledge.subscriptions import (
     EVERYTHING,
@@ -52,9 +51,7 @@ from crashmq.models.knowledge.walk_expired import (
     is_to_end,
     saw_given,
     saw_given_up,
-    saw_returned_late,
-    saw_suspended,
-    saw_what_is_left,
+    walk_expired,
 )
 from crashmq.models.knowledge.walk_locks import saw_locks, saw_returned
 from crashmq.models.knowledge.walk_members import OF_MEMBERS, walk_members
@@ -75,7 +72,7 @@ _OF_THEIRS = frozenset(
         *(ConsumerBegan, ConsumerEnded, Resubscribed, QueuesHeld),
         *(LocksAnswered, LocksReturned, OffsetRead, PullSent, PullReceived),
         *(Consumed, SentBack, OffsetSent),
-        *(ListenerReturned, ExpiredCleaned, ConsumerSuspended),
+        *(ListenerReturned, ExpiredCleaned),
     }
 )
 OF_CONSUMERS = _OF_THEIRS | OF_MEMBERS
@@ -126,14 +123,10 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
                 yield from _saw_kept(at, event.queue, event.kept)
         case Consumed():
             yield from _saw_consumed(at, event, at_ms)
-        case ListenerReturned():
-            saw_returned_late(at, event, key_in(event.record), at_ms)
-        case ExpiredCleaned():
-            yield from saw_what_is_left(at, event)
-        case ConsumerSuspended():
-            saw_suspended(at, event)
+        case ListenerReturned() | ExpiredCleaned():
+            yield from walk_expired(at, event, at_ms)
         case SentBack(queue, record):
-            yield from saw_given_up(at, queue, key_in(record), record, at_ms)
+            yield from saw_given_up(at, queue, record, at_ms)
             yield _saw_sent_back(at, queue, record)
             yield from saw_topics_needed(at, queue.group)
         case OffsetSent(queue, offset, kept):
@@ -309,7 +302,7 @@ def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
         at_ms,
         None if share is None else share.failed_before(unique_key, event.queue_offset),
     )
-    saw_given(at, event, unique_key, at_ms)
+    saw_given(at, event, at_ms)
     if is_to_end(at, event):
         known.consumed_one(queue, unique_key)
     elif share is not None and event.status != "hangs":
@@ -383,13 +376,3 @@ def _saw_sent_back(at: At, queue: OneQueue, record: bytes) -> MessageSentBack:
     ]
     at.known.consumption.consumed_one(queue, key_in(record))
     return MessageSentBack(*at, queue, given, copies, len(alike))
-
-
-def key_in(record: bytes) -> str:
-    """The name of a message; "" if its record cannot be read, or has none."""
-    try:
-        found = decode_record(record)
-    except BadRecord:
-        return ""
-    unique_key = found.properties.get("UNIQ_KEY", "")
-    return named(unique_key, found.reconsume_times, found.queue_offset)

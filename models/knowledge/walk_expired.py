@@ -1,4 +1,4 @@
-"""The walk through messages that a listener has for long, and suspended consumers.
+"""The walk through messages that a listener has for long.
 
 A consumer gives up a message that its listener has had for longer than the time-out: it
 sends the message back, which then counts as finished, whatever the listener returns.
@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from crashmq.models.files.store_image import decode_record
 from crashmq.models.history import (
     Consumed,
-    ConsumerSuspended,
     ExpiredCleaned,
     ListenerReturned,
     OneQueue,
@@ -24,6 +23,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     GivenBackAgain,
     MessageGivenUp,
 )
+from crashmq.models.knowledge.names import key_in
 from crashmq.models.ops import TurnConsumer
 
 
@@ -38,7 +38,7 @@ def is_to_end(at: At, event: Consumed | ListenerReturned) -> bool:
     return event.status == "success" or (drops and event.status != "hangs")
 
 
-def saw_given(at: At, event: Consumed, unique_key: str, at_ms: int) -> None:
+def saw_given(at: At, event: Consumed, at_ms: int) -> None:
     """Record that a listener was given a message, which may expire unless it ends."""
     known, queue = at.known.consumption, event.queue
     share = known.shares.get(queue)
@@ -48,16 +48,25 @@ def saw_given(at: At, event: Consumed, unique_key: str, at_ms: int) -> None:
         known.shares[queue] = share.finishes(event.queue_offset)
         return
     least_ms = min(at.step.entries[0].at_ms, at_ms)
-    if unique_key not in share.given_up:
+    if key_in(event.record) not in share.given_up:
         one = Begun(event.queue_offset, least_ms, at_ms)
         known.shares[queue] = share.is_given(one)
 
 
-def saw_returned_late(
-    at: At, event: ListenerReturned, unique_key: str, at_ms: int
-) -> None:
+def walk_expired(
+    at: At, event: ListenerReturned | ExpiredCleaned, at_ms: int
+) -> Iterator[Moment]:
+    """Record late results; yield what was left when expired messages were cleaned."""
+    if isinstance(event, ListenerReturned):
+        _saw_returned(at, event, at_ms)
+    else:
+        yield from _saw_what_is_left(at, event)
+
+
+def _saw_returned(at: At, event: ListenerReturned, at_ms: int) -> None:
     """Record that a listener has ended a message after a while."""
     known, queue = at.known.consumption, event.queue
+    unique_key = key_in(event.record)
     if is_to_end(at, event):
         known.consumed_one(queue, unique_key)
     share = known.shares.get(queue)
@@ -73,10 +82,10 @@ def saw_returned_late(
 
 
 def saw_given_up(
-    at: At, queue: OneQueue, unique_key: str, record: bytes, at_ms: int
+    at: At, queue: OneQueue, record: bytes, at_ms: int
 ) -> Iterator[Moment]:
     """Record that a message was sent back; yield whether it may be, if known."""
-    known, step = at.known.consumption, at.step
+    known, step, unique_key = at.known.consumption, at.step, key_in(record)
     share = known.shares.get(queue)
     if share is None:
         return
@@ -106,7 +115,7 @@ def _cleans(at: At, client: str) -> bool:
     return any(one.client == client and one.task == "clean" for one in turns)
 
 
-def saw_what_is_left(at: At, event: ExpiredCleaned) -> Iterator[Moment]:
+def _saw_what_is_left(at: At, event: ExpiredCleaned) -> Iterator[Moment]:
     """Yield what a consumer had to give up of the messages that it still has first."""
     step, known = at.step, at.known.consumption
     op = known.living.get(event.client)
@@ -124,14 +133,3 @@ def saw_what_is_left(at: At, event: ExpiredCleaned) -> Iterator[Moment]:
         if begun is not None and share is not None and not share.was_moved:
             had_ms, given_up = began_ms - begun.most_ms, sent.count(queue)
             yield ExpiredLeft(*at, queue, queue_offset, had_ms, given_up)
-
-
-def saw_suspended(at: At, event: ConsumerSuspended) -> None:
-    """Record that a consumer was suspended or resumed; beside others, perhaps."""
-    suspended, client = at.known.consumption.suspended, event.client
-    if event.is_suspended:
-        suspended[client] = at.step.is_undisturbed
-    elif at.step.is_undisturbed:
-        suspended.pop(client, None)
-    elif client in suspended:
-        suspended[client] = False

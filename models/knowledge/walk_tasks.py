@@ -32,6 +32,7 @@ from crashmq.models.ops import StartConsumer, TurnConsumer
 def walk_tasks(at: At) -> Iterator[Moment]:
     """Yield what a round of a client's task had to do."""
     op, known = at.step.op, at.known.consumption
+    suspended = at.known.progress.due.suspended
     if not isinstance(op, TurnConsumer) or not _is_undisturbed(at):
         return
     one = known.living.get(op.client)
@@ -44,9 +45,9 @@ def walk_tasks(at: At) -> Iterator[Moment]:
             yield LocksRenewed(*at, one.client, _held(at, one), _asked_locks(at))
         case "persist":
             yield from _persisted(at, one)
-        case "pull" if known.suspended.get(op.client) and op.times:
+        case "pull" if suspended.get(op.client) and op.times:
             yield PullsSuspended(*at, one.client, _pulled(at))
-        case "rebalance" if op.client not in known.suspended:
+        case "rebalance" if op.client not in suspended:
             yield from _rebalanced(at, one)
         case _:
             pass

@@ -154,6 +154,17 @@ def test_a_message_that_failed_and_was_kept_expires_too_and_is_given_again() -> 
     story.ends_well()
 
 
+def test_what_fails_late_and_is_kept_is_put_off_from_then_on() -> None:
+    story = Story(1)
+    story.does(HANGS, AdvanceClock(5000), Shutdown())
+    story.does(Consume("c0", times=8, status="later"), AdvanceClock(4999))
+    story.does(Consume("c0", times=8), AdvanceClock(1), Consume("c0"), Restart())
+
+    assert story.given() == [0, 0]
+    assert story.asked("RTY-4") == story.asked("CON-20") == 1
+    story.ends_well()
+
+
 def test_messages_of_a_batch_expire_one_by_one() -> None:
     story = Story(3, replace(C0, batch=3))
     story.does(HANGS, EXPIRES, CLEAN, Consume("c0", status="later"))
@@ -240,7 +251,7 @@ def test_a_consumer_that_begins_again_is_not_suspended() -> None:
     story = Story(1)
     story.does(TurnConsumer("c0", "suspend"))
     story.does(TurnConsumer("c0", "suspend"), TurnConsumer("c0", "resume"))
-    assert not story.episode.judge.known.consumption.suspended
+    assert not story.episode.judge.known.progress.due.suspended
     story.ends_well()
 
 
@@ -249,6 +260,6 @@ def test_who_is_suspended_beside_others_may_or_may_not_pull() -> None:
         story = Story(1)
         both = (PULL, TurnConsumer("c0", "suspend"))
         story.does(Together(both, Schedule(preemptions=((point, 1),))))
-        assert story.episode.judge.known.consumption.suspended == {"c0": False}
+        assert story.episode.judge.known.progress.due.suspended == {"c0": False}
         story.does(AdvanceClock(1000), PULL, TurnConsumer("c0", "resume"), PULL)
         story.ends_well()
