@@ -357,6 +357,47 @@ class Consumed:
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
+class ListenerReturned:
+    """A listener that hung with a message has returned ``status`` for it after all.
+
+    ``tries`` is the number of earlier attempts, as the listener was told.
+    """
+
+    queue: OneQueue
+    queue_offset: int
+    record: bytes
+    status: ConsumeStatus
+    tries: int = 0
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True)
+class ExpiredCleaned:
+    """Rounds in which a consumer cleans expired messages have ended.
+
+    Attributes:
+        client: the consumer.
+        first: the first message that it still holds of each of its queues: topic,
+            queue_id, queue_offset.
+        refused: the broker has not taken a message that it sent back.
+    """
+
+    client: str
+    first: tuple[tuple[str, int, int], ...]
+    refused: bool
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True)
+class ConsumerSuspended:
+    """A consumer was told to pull nothing, or, unless ``is_suspended``, to go on."""
+
+    client: str
+    is_suspended: bool
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True)
 class SentBack:
     """A consumer sent back a message it could not consume, and the broker stored it."""
 
@@ -665,6 +706,9 @@ Happening: TypeAlias = (
     | PullSent
     | PullReceived
     | Consumed
+    | ListenerReturned
+    | ExpiredCleaned
+    | ConsumerSuspended
     | SentBack
     | LocksAnswered
     | LocksReturned
@@ -1185,6 +1229,9 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None] | None] = {
     PullSent: None,
     PullReceived: None,
     Consumed: None,
+    ListenerReturned: None,
+    ExpiredCleaned: None,
+    ConsumerSuspended: None,
     SentBack: None,
     LocksAnswered: None,
     LocksReturned: None,

@@ -55,9 +55,11 @@ Strategy = Literal[
     "MACHINE_ROOM_NEARBY",
     "CONFIG",
 ]
-ConsumerTask = Literal["rebalance", "pull", "persist", "heartbeat", "lock", "clean"]
+ConsumerTask = Literal[
+    "rebalance", "pull", "persist", "heartbeat", "lock", "clean", "suspend", "resume"
+]
 ConsumeStatus = Literal[
-    "success", "later", "raises", "uncommitted", "commit", "rollback"
+    "success", "later", "raises", "hangs", "uncommitted", "commit", "rollback"
 ]
 ConsumerEnd = Literal["stop", "kill", "vanish"]
 ExpressionType = Literal["TAG", "SQL92"]
@@ -477,7 +479,11 @@ class EndConsumer:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class TurnConsumer:
-    """Run a task of a consumer for ``times`` rounds, or until it has nothing to do."""
+    """Run a task of a consumer for ``times`` rounds, or until it has nothing to do.
+
+    Two are no tasks: with ``suspend`` the application tells the consumer to pull
+    nothing, until ``resume`` tells it to go on.
+    """
 
     client: str
     task: ConsumerTask
@@ -490,7 +496,9 @@ class Consume:
     """A consumer's listener consumes messages that were pulled, with the given result.
 
     ``nth`` is which of the waiting messages, modulo their number; ``times`` how many,
-    one after the other.
+    one after the other. With ``hangs`` the listener keeps the messages and does not
+    return; it does when its turn comes again, with the result given then. An orderly
+    listener never hangs: it succeeds.
 
     The last three of the results are those of a listener in order that commits by
     itself: ``uncommitted`` consumes without a commit; ``commit`` also commits all that

@@ -48,6 +48,8 @@ def consume_all_left(judge: Judge, take: Take) -> None:
         if not known.members(reader):
             take(_last_of(op, number, judge.known.setup))
     clients = sorted(known.living)
+    for client in sorted(judge.known.progress.due.suspended):
+        take(TurnConsumer(client, "resume"))
     for client in clients:
         take(TurnConsumer(client, "heartbeat"))
     take(RunService("client_housekeeping"))

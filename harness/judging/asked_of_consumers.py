@@ -6,6 +6,8 @@ from crashmq.harness.judging.asking import Breaches, asked
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.moments_of_consumers import (
     ConsumerCommitted,
+    ExpiredLeft,
+    GivenBackAgain,
     GroupCaughtUp,
     GroupIdle,
     GroupIsAt,
@@ -15,6 +17,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     LocksRenewed,
     MembersListed,
     MessageConsumed,
+    MessageGivenUp,
     MessageSentBack,
     MessagesPulled,
     MoveTaken,
@@ -22,6 +25,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     PullDue,
     PullGoesOn,
     PullMoved,
+    PullsSuspended,
     PullTimed,
     QueueBegunAnew,
     QueueGivenBack,
@@ -57,6 +61,11 @@ from crashmq.models.laws.consumption import (
     what_a_consumer_tells_is_kept,
     what_was_given_back_is_put_again,
 )
+from crashmq.models.laws.giving_up import (
+    nothing_is_given_up_too_soon,
+    nothing_is_sent_back_twice,
+    what_has_expired_is_given_up,
+)
 from crashmq.models.laws.membership import (
     who_has_left_is_no_member,
     who_is_heard_of_is_a_member,
@@ -64,6 +73,7 @@ from crashmq.models.laws.membership import (
 )
 from crashmq.models.laws.pull_loop import (
     a_due_queue_is_pulled,
+    a_suspended_consumer_does_not_pull,
     no_queue_is_pulled_too_soon,
 )
 from crashmq.models.laws.reading import pulled_messages_are_right
@@ -91,8 +101,10 @@ def _is_refused(at: LockAnswered) -> bool:
 
 
 def _has_one_copy(at: MessageConsumed) -> bool:
-    """Whether a message cannot have been sent back by two consumers."""
-    return _has_queue(at) and at.unique_key not in at.known.consumption.owed.doubled
+    """Whether a message cannot have been sent back by two consumers, or given up."""
+    if at.share is None or at.unique_key in at.share.given_up:
+        return False
+    return at.unique_key not in at.known.consumption.owed.doubled
 
 
 @asked(no_offset_passes_a_message, on=GroupIsAt, needs=(Fact.UNDAMAGED_LOG,))
@@ -318,3 +330,26 @@ def _ask_con_24(at: QueuePersisted) -> Breaches:
 def _ask_con_25(at: QueuesTaken) -> Breaches:
     judge = a_rebalance_round_takes_the_share.judge
     return judge(at.client, at.held, at.share, at.refused)
+
+
+@asked(what_has_expired_is_given_up, on=ExpiredLeft)
+def _ask_con_27(at: ExpiredLeft) -> Breaches:
+    judge = what_has_expired_is_given_up.judge
+    return judge(at.queue, at.queue_offset, at.had_ms, at.given_up)
+
+
+@asked(nothing_is_given_up_too_soon, on=MessageGivenUp)
+def _ask_con_28(at: MessageGivenUp) -> Breaches:
+    judge = nothing_is_given_up_too_soon.judge
+    return judge(at.queue, at.queue_offset, at.had_ms)
+
+
+@asked(nothing_is_sent_back_twice, on=GivenBackAgain)
+def _ask_con_29(at: GivenBackAgain) -> Breaches:
+    judge = nothing_is_sent_back_twice.judge
+    return judge(at.queue, at.unique_key, again=at.again)
+
+
+@asked(a_suspended_consumer_does_not_pull, on=PullsSuspended)
+def _ask_con_30(at: PullsSuspended) -> Breaches:
+    return a_suspended_consumer_does_not_pull.judge(at.client, at.pulled)

@@ -86,6 +86,8 @@ from crashmq.models.knowledge.moments import (
 )
 from crashmq.models.knowledge.moments_of_consumers import (
     ConsumerCommitted,
+    ExpiredLeft,
+    GivenBackAgain,
     GroupCaughtUp,
     GroupConfigsSeen,
     GroupIdle,
@@ -96,6 +98,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     LocksRenewed,
     MembersListed,
     MessageConsumed,
+    MessageGivenUp,
     MessageSentBack,
     MessagesPulled,
     MoveTaken,
@@ -103,6 +106,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     PullDue,
     PullGoesOn,
     PullMoved,
+    PullsSuspended,
     PullTimed,
     QueueBegunAnew,
     QueueGivenBack,
@@ -221,6 +225,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
             *(LockAnswered, LockNeeded, QueueGivenBack, QueueBegunAnew),
             *(ConsumerCommitted, PullMoved, MoveTaken, MembersListed, TopicsNeeded),
             *(HeartbeatOver, LocksRenewed, QueuePersisted, QueuesTaken),
+            *(GivenBackAgain, PullsSuspended),
         ),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS, Fact.TRACKS_PROGRESS),
     ),
@@ -239,7 +244,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     GroupConfigsSeen: (*TELLS_ALL, Fact.TRACKS_PROGRESS),
     TableTurned: (*TELLS_ALL, Fact.TRACKS_PROGRESS, Fact.HAS_CLOCK),
     **dict.fromkeys(
-        (NothingToDo, PullDue, PullTimed),
+        (NothingToDo, PullDue, PullTimed, ExpiredLeft, MessageGivenUp),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS, Fact.TRACKS_PROGRESS, Fact.HAS_CLOCK),
     ),
     OffsetBehindPull: (*TELLS_ALL, Fact.HOLDS_PULLS, Fact.TRACKS_PROGRESS),

@@ -57,8 +57,11 @@ from crashmq.models.history import (
     Consumed,
     ConsumerBegan,
     ConsumerEnded,
+    ConsumerSuspended,
+    ExpiredCleaned,
     Happening,
     HeartbeatTaken,
+    ListenerReturned,
     LocksAnswered,
     LocksReturned,
     MembersAnswered,
@@ -99,6 +102,8 @@ _SERVICES: Final[dict[ConsumerTask, str]] = {
     "lock": "lock_mq_periodically",
     "clean": "clean_expired_msg",
 }
+_IN_ORDER: Final[dict[ConsumeStatus, ConsumeStatus]] = {"hangs": "success"}
+"""What results mean to a listener in order, which has no time limit."""
 _OUT_OF_ORDER: Final[dict[ConsumeStatus, ConsumeStatus]] = {
     "uncommitted": "success",
     "commit": "success",
@@ -122,6 +127,10 @@ class ClientEnded(BaseException):
     """Raised in what a client still does after its process has ended."""
 
 
+class ListenerHangs(BaseException):
+    """Raised by a listener that goes on with its messages when its turn comes again."""
+
+
 class _Client:
     """One client: its connection to the broker, its listener and its consumer.
 
@@ -136,6 +145,8 @@ class _Client:
         self.is_ended = False
         self._clients = clients
         self._status: ConsumeStatus = "success"
+        self._hanging: list[tuple[Sequence[MessageExt], int]] = []
+        self._refused = False
         self.consumer = DefaultMQPushConsumer(
             self._config(op, clients.setup),
             self,
@@ -184,6 +195,9 @@ class _Client:
 
     def run(self, task: ConsumerTask, times: int) -> int:
         """Run some rounds of a task; returns how much work they did."""
+        if task in ("suspend", "resume"):
+            return self._suspend(suspends=task == "suspend")
+        self._refused = False
         service, work = self._services.get(_SERVICES[task]), 0
         for _ in range(times if service is not None else 0):
             assert service is not None
@@ -193,17 +207,67 @@ class _Client:
                 break
         return work
 
+    def _suspend(self, *, suspends: bool) -> int:
+        """Suspend or resume the consumer; who is noted as suspended certainly is."""
+        if suspends:
+            self.consumer.suspend()
+        self._clients.note(ConsumerSuspended(self.op.client, suspends))
+        if not suspends:
+            self.consumer.resume()
+        return 1
+
     def consume(self, nth: int, times: int, status: ConsumeStatus) -> int:
         """Let the listener consume waiting messages; returns how many."""
-        self._status = (
-            status if self.op.is_orderly else _OUT_OF_ORDER.get(status, status)
-        )
+        meant = _IN_ORDER if self.op.is_orderly else _OUT_OF_ORDER
+        self._status = meant.get(status, status)
         ran = 0
         for _ in range(times):
-            if not self.consumer.consume(nth):
-                break
+            try:
+                if not self.consumer.consume(nth):
+                    break
+            except ListenerHangs:
+                pass  # its messages wait for it to go on
             ran += 1
         return ran
+
+    def take_batch(
+        self, messages: Sequence[MessageExt], queue: MessageQueue
+    ) -> list[ConsumeStatus]:
+        """What the listener does with a batch that it may have begun before.
+
+        Raises:
+            ListenerHangs: it does not return yet.
+        """
+        self.check()
+        at = [its is messages for its, _ in self._hanging].index
+        try:
+            _, began_ms = self._hanging.pop(at(True))
+        except ValueError:
+            began_ms = messages[0].consume_start_timestamp
+            told = [self.take(message, queue) for message in messages]
+        else:
+            for message in messages:  # it is still the same call
+                message.consume_start_timestamp = began_ms
+            told = [self._return(message, queue) for message in messages]
+        if "hangs" in told:
+            self._hanging.append((messages, began_ms))
+            raise ListenerHangs
+        return told
+
+    def _return(self, message: MessageExt, queue: MessageQueue) -> ConsumeStatus:
+        """What a listener that hung returns for a message now, if it does."""
+        status = self._status
+        if status != "hangs":
+            self._clients.note(
+                ListenerReturned(
+                    self.queue_of_mine(queue),
+                    message.queue_offset,
+                    message.record,
+                    status,
+                    message.reconsume_times,
+                )
+            )
+        return status
 
     def take(self, message: MessageExt, queue: MessageQueue) -> ConsumeStatus:
         """What the listener does with a message."""
@@ -246,6 +310,17 @@ class _Client:
         self.check()
         held = [queue for queue, its in table.items() if not its.dropped]
         self._clients.note(QueuesHeld(self.op.client, _keys(held)))
+
+    def tell_first(self) -> None:
+        """Record the first message that the consumer still holds of each queue."""
+        if self._clients.runtime.turns_taken is not None:
+            return  # others may change the queues meanwhile
+        table = self.consumer.process_queue_table.items()
+        held = [(one, its.offsets) for one, its in table if not its.dropped]
+        first = [(one.topic, one.queue_id, its[0]) for one, its in held if its]
+        self._clients.note(
+            ExpiredCleaned(self.op.client, tuple(sorted(first)), self._refused)
+        )
 
     def queue_of_mine(self, queue: MessageQueue) -> OneQueue:
         """A queue, with the client and group that work on it."""
@@ -399,6 +474,7 @@ class _Client:
         self, group: str, record: bytes, delay_level: int, max_reconsume_times: int
     ) -> None:
         """Send a message back to the broker."""
+        was_refused, self._refused = self._refused, True
         message = decode_message(record)
         with self._asked() as broker:
             if broker.schedule is None:
@@ -410,6 +486,7 @@ class _Client:
                 raise BrokerFailed(answer.remark)
             queue = OneQueue(self.op.client, group, message.topic, message.queue_id)
             self._clients.note(SentBack(queue, record))
+        self._refused = was_refused
 
 
 class _Concurrently:
@@ -422,7 +499,7 @@ class _Concurrently:
         self, messages: Sequence[MessageExt], context: ConsumeConcurrentlyContext
     ) -> ConsumeConcurrentlyStatus:
         """Consume a batch."""
-        told = [self._client.take(message, context.queue) for message in messages]
+        told = self._client.take_batch(messages, context.queue)
         if "raises" in told:
             raise ListenerFailed
         if all(status == "success" for status in told):
@@ -561,6 +638,8 @@ class Clients:
 
         def turn(running: _Client) -> Observation:
             work = running.run(task, times)
+            if task == "clean":
+                running.tell_first()
             running.tell_queues()
             return Ran(work)
 

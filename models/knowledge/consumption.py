@@ -51,6 +51,20 @@ class Failed(NamedTuple):
     tries: int
 
 
+class Begun(NamedTuple):
+    """A message that a listener was given, and that counts as not finished.
+
+    Attributes:
+        queue_offset: of the message.
+        least_ms: when the listener was given it, at the earliest.
+        most_ms: at the latest.
+    """
+
+    queue_offset: int
+    least_ms: int
+    most_ms: int
+
+
 class Share(NamedTuple):
     """What a consumer has done with one queue since the queue was assigned to it.
 
@@ -70,6 +84,11 @@ class Share(NamedTuple):
         failed: messages that failed and that the consumer will try again itself.
         uncommitted: unique keys of the messages that its listener has consumed and not
             committed; they count as consumed once it commits.
+        given: the messages that the listener was given and that are not finished.
+        given_up: unique keys of messages that it may have sent back since they had
+            expired; no completion tells their offsets, and it may be given them again.
+        sent_back: unique keys of messages that it has certainly sent back, and done
+            with.
     """
 
     asked: int
@@ -83,6 +102,9 @@ class Share(NamedTuple):
     begins_group: bool = False
     failed: tuple[Failed, ...] = ()
     uncommitted: frozenset[str] = _NO_MESSAGE
+    given: tuple[Begun, ...] = ()
+    given_up: frozenset[str] = _NO_MESSAGE
+    sent_back: frozenset[str] = _NO_MESSAGE
 
     @property
     def was_moved(self) -> bool:
@@ -115,7 +137,22 @@ class Share(NamedTuple):
             waiting=pulled,
             begun=_NOWHERE,
             failed=(),
+            given=(),
         )
+
+    def is_given(self, one: Begun) -> Share:
+        """The state after the listener was given a message."""
+        return self._replace(given=(*self.finishes(one.queue_offset).given, one))
+
+    def finishes(self, queue_offset: int) -> Share:
+        """The state after a message was finished, so that it cannot expire."""
+        its = [one for one in self.given if one.queue_offset != queue_offset]
+        return self._replace(given=tuple(its))
+
+    def when_given(self, queue_offset: int) -> Begun | None:
+        """When the listener was given a message; None: never, or it is finished."""
+        its = [one for one in self.given if one.queue_offset == queue_offset]
+        return its[0] if its else None
 
     def consumes(self, unique_key: str) -> Share:
         """The state after a message was consumed."""
@@ -346,7 +383,7 @@ class Consumption(Forked):
             if appended.queue_offset < due:
                 continue
             name = name_of(appended)
-            is_worked = name in share.worked and copies[name] == 1
+            is_worked = name in share.worked - share.given_up and copies[name] == 1
             if appended.queue_offset != due or not is_worked:
                 break
             due = until = due + 1

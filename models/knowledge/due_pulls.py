@@ -85,6 +85,8 @@ class DuePulls(Forked):
         asked_ms: when each client's consumer was last asked to consume.
         unsure_locks: queues where it is unknown which of several lock answers the
             consumer got last.
+        suspended: the clients whose consumers are suspended, and whether that is
+            certain.
     """
 
     pulls: dict[OneQueue, DuePull] = field(default_factory=dict)
@@ -94,6 +96,7 @@ class DuePulls(Forked):
     moved: dict[OneQueue, int] = field(default_factory=dict)
     asked_ms: dict[str, int] = field(default_factory=dict)
     unsure_locks: set[OneQueue] = field(default_factory=set)
+    suspended: dict[str, bool] = field(default_factory=dict)
 
     def forget(self, client: str, but_for: tuple[tuple[str, int], ...] = ()) -> None:
         """Record that only the queues ``but_for`` are assigned to a client now."""
@@ -164,6 +167,15 @@ class DuePulls(Forked):
             if queue.client == client:
                 most_ms = max(pull.most_ms, at_ms + REFUSED_MS)
                 self.pulls[queue] = pull._replace(least_ms=ANY_TIME, most_ms=most_ms)
+
+    def suspends(self, client: str, *, is_suspended: bool, certain: bool) -> None:
+        """Record that a consumer was suspended or resumed; or perhaps not."""
+        if is_suspended:
+            self.suspended[client] = certain
+        elif certain:
+            self.suspended.pop(client, None)
+        elif client in self.suspended:
+            self.suspended[client] = False
 
     def unsure(self, at_ms: int, clients: frozenset[str] | None = None) -> None:
         """Record that what these clients have pulled is unknown; None: all clients."""

@@ -129,6 +129,56 @@ class MessageSentBack(Moment):
 
 
 @dataclass(slots=True)
+class MessageGivenUp(Moment):
+    """A consumer sent back a message when it cleaned expired messages.
+
+    ``had_ms`` is for how long its listener has had the message, at most; None: the
+    listener was never given it.
+    """
+
+    queue: OneQueue
+    queue_offset: int
+    had_ms: int | None
+
+
+@dataclass(slots=True)
+class ExpiredLeft(Moment):
+    """A consumer has cleaned expired messages; a queue still has a first message.
+
+    Attributes:
+        queue: the queue, with its group and client.
+        queue_offset: of that message, which its listener was given.
+        had_ms: for how long the listener has had it, at least.
+        given_up: how many messages of the queue the consumer has sent back meanwhile.
+    """
+
+    queue: OneQueue
+    queue_offset: int
+    had_ms: int
+    given_up: int
+
+
+@dataclass(slots=True)
+class GivenBackAgain(Moment):
+    """A consumer sent back a message; ``again``: it had done so before."""
+
+    queue: OneQueue
+    unique_key: str
+    again: bool
+
+
+@dataclass(slots=True)
+class PullsSuspended(Moment):
+    """Rounds of a suspended consumer's pull service have ended.
+
+    ``pulled`` are the queues that it has pulled in them.
+    """
+
+    client: str
+    pulled: Sequence[OneQueue]
+
+
+@dataclass(slots=True)
 class LockAnswered(Moment):
     """A broker answered a consumer's request for the lock of a queue.
 

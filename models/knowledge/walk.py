@@ -62,7 +62,7 @@ from crashmq.models.knowledge.walk_rounds import walk_removals, walk_turned
 from crashmq.models.knowledge.walk_start import walk_start
 from crashmq.models.messages import FILLER_SIZE_MIN, MessageToPut
 from crashmq.models.observations import Deleted, Put, Ran, Stopped
-from crashmq.models.ops import Consume, DeleteTopic, RunService
+from crashmq.models.ops import Consume, DeleteTopic, RunService, TurnConsumer
 from crashmq.models.program import HOUR_MS, Setup
 
 _ANYWHERE = 1 << 62
@@ -254,7 +254,8 @@ def _put_over(
     place = -1
     if stood is not None and step.is_alone:
         # A round may deliver several, and a consumer give several back.
-        is_one_of_several = message.is_delivered or isinstance(step.op, Consume)
+        gives_back = isinstance(step.op, Consume | TurnConsumer)
+        is_one_of_several = message.is_delivered or gives_back
         behind = model.end if is_one_of_several else 0
         is_after_others = is_one_of_several and len(step.puts) > 1
         if answer.phy_offset >= 0 or not is_after_others:  # else behind some of them

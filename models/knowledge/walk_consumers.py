@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashmq.models.files.store_image import BadRecord, decode_record
+from crashmq.models.files.store_image import decode_record
 from crashmq.models.history import (
     Consumed,
     ConsumerBegan,
     ConsumerEnded,
+    ExpiredCleaned,
     Happening,
+    ListenerReturned,
     LocksAnswered,
     LocksReturned,
     OffsetRead,
@@ -37,13 +39,19 @@ from crashmq.models.knowledge.moments_of_consumers import (
     QueueBegunAnew,
     QueueGivenBack,
 )
-from crashmq.models.knowledge.names import name_of, named
+from crashmq.models.knowledge.names import key_in, name_of
 from crashmq.models.knowledge.progress import NO_OFFSET
 from crashmq.models.knowledge.subscriptions import (
     EVERYTHING,
     Asked,
     Passing,
     wants_record,
+)
+from crashmq.models.knowledge.walk_expired import (
+    is_to_end,
+    saw_given,
+    saw_given_up,
+    walk_expired,
 )
 from crashmq.models.knowledge.walk_locks import saw_locks, saw_returned
 from crashmq.models.knowledge.walk_members import OF_MEMBERS, walk_members
@@ -65,6 +73,7 @@ _OF_THEIRS = frozenset(
         *(ConsumerBegan, ConsumerEnded, Resubscribed, QueuesHeld),
         *(LocksAnswered, LocksReturned, OffsetRead, PullSent, PullReceived),
         *(Consumed, SentBack, OffsetSent),
+        *(ListenerReturned, ExpiredCleaned),
     }
 )
 OF_CONSUMERS = _OF_THEIRS | OF_MEMBERS
@@ -115,7 +124,10 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
                 yield from _saw_kept(at, event.queue, event.kept)
         case Consumed():
             yield from _saw_consumed(at, event, at_ms)
+        case ListenerReturned() | ExpiredCleaned():
+            yield from walk_expired(at, event, at_ms)
         case SentBack(queue, record):
+            yield from saw_given_up(at, queue, record, at_ms)
             yield _saw_sent_back(at, queue, record)
             yield from saw_topics_needed(at, queue.group)
         case OffsetSent(queue, offset, kept):
@@ -293,18 +305,19 @@ def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
         at_ms,
         None if share is None else share.failed_before(unique_key, event.queue_offset),
     )
-    # One that broadcasts drops what it could not consume.
-    drops = known.is_broadcast(queue.client) and not is_orderly
-    if event.status in ("success", "commit") or drops:
+    saw_given(at, event, at_ms)
+    if is_to_end(at, event):
         known.committed_all(queue, unique_key)
     elif share is None:
         return
     elif event.status == "uncommitted":
-        known.shares[queue] = share.takes(unique_key)
+        known.shares[queue] = known.shares[queue].takes(unique_key)
     elif event.status == "rollback":
+        share = known.shares[queue]
         again = share.without_failed(unique_key, event.queue_offset)
         known.shares[queue] = share._replace(uncommitted=_NO_MESSAGE, failed=again)
-    else:
+    elif event.status != "hangs":
+        share = known.shares[queue]
         kept = share.without_failed(unique_key, event.queue_offset)
         # Else the broker may have it and not have told so, or the wait may be over.
         if at.step.crash is None and not at.step.sets_back:
@@ -375,13 +388,3 @@ def _saw_sent_back(at: At, queue: OneQueue, record: bytes) -> MessageSentBack:
     at.known.consumption.consumed_one(queue, key_in(record))
     at.known.consumption.may_have_committed_all(queue)
     return MessageSentBack(*at, queue, given, copies, len(alike))
-
-
-def key_in(record: bytes) -> str:
-    """The name of a message; "" if its record cannot be read, or has none."""
-    try:
-        found = decode_record(record)
-    except BadRecord:
-        return ""
-    unique_key = found.properties.get("UNIQ_KEY", "")
-    return named(unique_key, found.reconsume_times, found.queue_offset)

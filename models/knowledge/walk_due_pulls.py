@@ -8,6 +8,7 @@ from crashmq.models.brokers import RETRY_PREFIX
 from crashmq.models.history import (
     ConsumerBegan,
     ConsumerEnded,
+    ConsumerSuspended,
     Happening,
     LocksAnswered,
     OffsetRead,
@@ -40,6 +41,7 @@ _OF_PULLS = frozenset(
     {
         *(ConsumerBegan, ConsumerEnded, QueuesHeld, OffsetRead, OffsetsLoaded),
         *(PullSent, PullReceived, Resubscribed, TimePassed, LocksAnswered),
+        ConsumerSuspended,
     }
 )
 
@@ -100,8 +102,13 @@ def _saw(at: At, due: DuePulls, event: Happening, at_ms: int) -> None:
         case ConsumerBegan(op):
             due.forget(op.client)
             due.halfway.pop(op.client, None)
+            due.suspended.pop(op.client, None)
         case ConsumerEnded(client, _):
             due.forget(client)
+            due.suspended.pop(client, None)
+        case ConsumerSuspended(client, is_suspended):
+            certain = at.step.is_undisturbed
+            due.suspends(client, is_suspended=is_suspended, certain=certain)
         case QueuesHeld(client, queues):
             due.forget(client, queues)
         case OffsetRead(queue, offset):
@@ -193,8 +200,9 @@ def _delay_ms(at: At, queue: OneQueue, pull: DuePull) -> int:
         queue in known.locks.of_clients or not known.is_locking(queue.client)
     )
     is_up = at.now.max_phy_offset >= 0
-    if not (is_up and is_subscribed and is_locked):
-        return REFUSED_MS
+    is_suspended = queue.client in due.suspended
+    if is_suspended or not (is_up and is_subscribed and is_locked):
+        return REFUSED_MS  # as long as one that is suspended waits
     share = known.shares.get(queue)
     if share is None:
         return 0

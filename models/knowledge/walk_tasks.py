@@ -12,6 +12,7 @@ from crashmq.models.history import (
     LocksAnswered,
     MembersAnswered,
     OneQueue,
+    PullSent,
 )
 from crashmq.models.knowledge.allocation import share_of
 from crashmq.models.knowledge.consumption import NOTHING_TOLD, queues_of
@@ -19,6 +20,7 @@ from crashmq.models.knowledge.moments import At, Moment
 from crashmq.models.knowledge.moments_of_consumers import (
     HeartbeatOver,
     LocksRenewed,
+    PullsSuspended,
     QueuePersisted,
     QueuesTaken,
 )
@@ -30,6 +32,7 @@ from crashmq.models.ops import StartConsumer, TurnConsumer
 def walk_tasks(at: At) -> Iterator[Moment]:
     """Yield what a round of a client's task had to do."""
     op, known = at.step.op, at.known.consumption
+    suspended = at.known.progress.due.suspended
     if not isinstance(op, TurnConsumer) or not _is_undisturbed(at):
         return
     one = known.living.get(op.client)
@@ -42,7 +45,9 @@ def walk_tasks(at: At) -> Iterator[Moment]:
             yield LocksRenewed(*at, one.client, _held(at, one), _asked_locks(at))
         case "persist":
             yield from _persisted(at, one)
-        case "rebalance":
+        case "pull" if suspended.get(op.client) and op.times:
+            yield PullsSuspended(*at, one.client, _pulled(at))
+        case "rebalance" if op.client not in suspended:
             yield from _rebalanced(at, one)
         case _:
             pass
@@ -72,6 +77,11 @@ def _asked_locks(at: At) -> frozenset[QueueKey]:
             for queue in (*answer.granted, *answer.refused)
         ]
     )
+
+
+def _pulled(at: At) -> tuple[OneQueue, ...]:
+    events = [each.event for each in at.step.entries]
+    return tuple([each.queue for each in events if isinstance(each, PullSent)])
 
 
 def _persisted(at: At, one: StartConsumer) -> Iterator[Moment]:

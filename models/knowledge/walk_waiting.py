@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashmq.models.history import Consumed, OneQueue
+from crashmq.models.history import Consumed, ListenerReturned, OneQueue
 from crashmq.models.knowledge.consumption import Share
 from crashmq.models.knowledge.moments import At, Moment
 from crashmq.models.knowledge.moments_of_consumers import NothingToDo
@@ -12,6 +12,9 @@ from crashmq.models.knowledge.walk_due_pulls import walk_due_pulls
 from crashmq.models.knowledge.walk_tasks import walk_tasks
 from crashmq.models.observations import Ran
 from crashmq.models.ops import Consume
+
+_FAILURES = ("later", "raises", "hangs", "rollback")
+"""Results after which a consumer waits before it goes on with a queue."""
 
 
 def saw_work(at: At) -> Iterator[Moment]:
@@ -50,8 +53,8 @@ def _can_work_on(at: At, queue: OneQueue, share: Share, now_ms: int) -> bool:
     if not is_held or share.was_moved:
         return False
     events = [entry.event for entry in at.step.entries]
-    given = [one for one in events if isinstance(one, Consumed) and one.queue == queue]
-    if any(one.status in ("later", "raises", "rollback") for one in given):
+    given = [one for one in events if isinstance(one, Consumed | ListenerReturned)]
+    if any(one.status in _FAILURES for one in given if one.queue == queue):
         return False
     if not known.is_locking(queue.client):
         return True

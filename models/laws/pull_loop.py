@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from crashmq.models.history import OneQueue
 from crashmq.models.laws.registry import law
@@ -30,6 +30,24 @@ def a_due_queue_is_pulled(
     if not is_sent:
         late = f"it does not pull at {now_ms} ms"
         yield Violation(queue.name, late, f"a pull: one is due since {due_ms} ms")
+
+
+@law(
+    "CON-30",
+    "a suspended consumer sends no pull until it is resumed",
+    catalogue="I12",
+)
+def a_suspended_consumer_does_not_pull(
+    client: str, pulled: Sequence[OneQueue]
+) -> Iterator[Violation]:
+    """Otherwise it takes messages that its application does not want now.
+
+    ``pulled`` are the queues that it has pulled in a round.
+
+    Source: DefaultMQPushConsumerImpl#suspend, #pullMessage.
+    """
+    for queue in pulled:
+        yield Violation(client, f"suspended, it pulls {queue.name}", "no pull")
 
 
 @law(

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from crashmq.models.ops import ExpressionType, StartConsumer, Strategy
+from crashmq.models.ops import (
+    ConsumeStatus,
+    ExpressionType,
+    StartConsumer,
+    Strategy,
+)
 from crashmq.models.program import Setup
 from crashmq.scenarios.catalogue.consuming import PROGRESS
 from crashmq.scenarios.catalogue.scenario import Scenario
@@ -111,12 +116,17 @@ WORKING = replace(
     progress_offsets=Numbers((0, 1, 2, 5), 12),
     consumed=often(("success", 6), ("later", 1), ("raises", 1)),
 )
+SOME_HANG: tuple[ConsumeStatus, ...] = often(
+    ("success", 12), ("later", 2), ("raises", 2), ("hangs", 1)
+)
 SHARING = replace(
     WORKING,
     kinds=often(
-        ("consume", 16), ("stay", 3), ("burst", 3), ("service", 1), ("restart", 1)
+        *(("consume", 16), ("stay", 3), ("burst", 3), ("service", 1), ("restart", 1)),
+        *(("hang", 1), ("suspend", 1)),
     ),
     kept=("consume", "stay", "burst"),
+    consumed=SOME_HANG,
     resubscriptions=_everything_of(MANY_TOPICS, TOPICS, "T0", "T2"),
     consumers=(
         *_of_group("g", 5, "AVG_BY_CIRCLE"),
@@ -157,8 +167,10 @@ CRASHING = replace(
         ("burst", 2),
         ("service", 2),
         ("crash", 3),
+        *(("hang", 1), ("suspend", 1)),
     ),
     kept=("consume", "outlive", "stay"),
+    consumed=SOME_HANG,
     resubscriptions=_everything_of(TOPICS, "T0", "T1"),
 )
 AMONG_OTHERS = replace(
@@ -174,6 +186,7 @@ AMONG_OTHERS = replace(
         ("restart", 1),
         ("crash", 2),
         ("fault", 1),
+        *(("hang", 1), ("suspend", 1)),
     ),
     kept=("consume", "delay", "hold"),
     groups=("k",),
@@ -268,7 +281,8 @@ FILTERING_STORES = often(
 FAILING = replace(
     WORKING,
     kinds=often(
-        ("retry", 12), ("consume", 3), ("burst", 2), ("service", 2), ("crash", 1)
+        *(("retry", 12), ("consume", 3), ("burst", 2), ("service", 2), ("crash", 1)),
+        *(("hang", 2), ("suspend", 1)),
     ),
     kept=("retry",),
     addresses=(
@@ -298,7 +312,7 @@ FAILING = replace(
         ("persist_consumer_offset", 1),
         ("pull_request_hold", 1),
     ),
-    consumed=often(("later", 4), ("raises", 1), ("success", 2)),
+    consumed=often(("later", 8), ("raises", 2), ("success", 4), ("hangs", 1)),
 )
 _DELIVERS = Setup(keeps_progress=True, delivers_delayed=True)
 THAT_DELIVER = often(

@@ -18,7 +18,6 @@ from crashmq.models.program import Program, Setup
 from crashmq.scenarios.catalogue.scenarios import Scenario
 from crashmq.scenarios.programs.ageing import serve, wait
 from crashmq.scenarios.programs.chance import Chance, SeededChance
-from crashmq.scenarios.programs.consumers import consume, outlive, retry, stay
 from crashmq.scenarios.programs.consuming import progress
 from crashmq.scenarios.programs.crashing import crash, first_start, restart
 from crashmq.scenarios.programs.delaying import delay
@@ -26,6 +25,7 @@ from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.faulting import fault, fill_after_all
 from crashmq.scenarios.programs.filtering import filtering
 from crashmq.scenarios.programs.holding import hold
+from crashmq.scenarios.programs.living import OF_CONSUMERS
 from crashmq.scenarios.programs.losing import damage, delete, expire, perhaps_dispatch
 from crashmq.scenarios.programs.meeting import contend, interleave, together
 from crashmq.scenarios.programs.overlapping import overlap
@@ -155,13 +155,10 @@ PHRASES: dict[Kind, Phrase] = {
     "fill": fill_after_all,
     "delete": delete,
     "progress": progress,
-    "consume": consume,
     "hold": hold,
     "filter": filtering,
     "delay": delay,
-    "retry": retry,
-    "outlive": outlive,
-    "stay": stay,
+    **OF_CONSUMERS,
 }
 """What writes a phrase of each kind."""
 
@@ -191,7 +188,7 @@ IF_LISTED: dict[str, tuple[Kind, ...]] = {
     "overlap": ("overlap",),
     "fill": ("fill",),
     "damage": ("damage",),
-    "consume": ("consume", "outlive", "stay"),
+    "consume": ("consume", "outlive", "stay", "hang", "suspend"),
     "hold": ("hold",),
     "progress": ("progress", "filter"),
     "delay": ("delay", "retry"),

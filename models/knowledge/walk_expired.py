@@ -1,0 +1,137 @@
+"""The walk through messages that a listener has for long.
+
+A consumer gives up a message that its listener has had for longer than the time-out: it
+sends the message back, which then counts as finished, whatever the listener returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crashmq.models.files.store_image import decode_record
+from crashmq.models.history import (
+    Consumed,
+    ExpiredCleaned,
+    ListenerReturned,
+    OneQueue,
+    SentBack,
+)
+from crashmq.models.knowledge.consumption import Begun, Failed
+from crashmq.models.knowledge.moments import At, Moment
+from crashmq.models.knowledge.moments_of_consumers import (
+    ExpiredLeft,
+    GivenBackAgain,
+    MessageGivenUp,
+)
+from crashmq.models.knowledge.names import key_in
+from crashmq.models.ops import TurnConsumer
+
+
+def is_to_end(at: At, event: Consumed | ListenerReturned) -> bool:
+    """Whether a message is finished for its consumer, by what the listener returned.
+
+    One that broadcasts drops what it could not consume.
+    """
+    known, client = at.known.consumption, event.queue.client
+    op = known.living.get(client)
+    drops = known.is_broadcast(client) and op is not None and not op.is_orderly
+    return event.status in ("success", "commit") or (drops and event.status != "hangs")
+
+
+def saw_given(at: At, event: Consumed, at_ms: int) -> None:
+    """Record that a listener was given a message, which may expire unless it ends."""
+    known, queue = at.known.consumption, event.queue
+    share = known.shares.get(queue)
+    if share is None:
+        return
+    if at.step.is_undisturbed and is_to_end(at, event):
+        known.shares[queue] = share.finishes(event.queue_offset)
+        return
+    least_ms = min(at.step.entries[0].at_ms, at_ms)
+    if key_in(event.record) not in share.given_up:
+        one = Begun(event.queue_offset, least_ms, at_ms)
+        known.shares[queue] = share.is_given(one)
+
+
+def walk_expired(
+    at: At, event: ListenerReturned | ExpiredCleaned, at_ms: int
+) -> Iterator[Moment]:
+    """Record late results; yield what was left when expired messages were cleaned."""
+    if isinstance(event, ListenerReturned):
+        _saw_returned(at, event, at_ms)
+    else:
+        yield from _saw_what_is_left(at, event)
+
+
+def _saw_returned(at: At, event: ListenerReturned, at_ms: int) -> None:
+    """Record that a listener has ended a message after a while."""
+    known, queue = at.known.consumption, event.queue
+    unique_key = key_in(event.record)
+    if is_to_end(at, event):
+        known.consumed_one(queue, unique_key)
+    share = known.shares.get(queue)
+    if share is None:
+        return
+    if is_to_end(at, event):
+        if at.step.is_undisturbed:
+            known.shares[queue] = share.finishes(event.queue_offset)
+    elif at.step.crash is None and not at.step.sets_back:
+        kept = share.without_failed(unique_key, event.queue_offset)
+        kept += (Failed(unique_key, event.queue_offset, at_ms, event.tries),)
+        known.shares[queue] = share._replace(failed=kept)
+
+
+def saw_given_up(
+    at: At, queue: OneQueue, record: bytes, at_ms: int
+) -> Iterator[Moment]:
+    """Record that a message was sent back; yield whether it may be, if known."""
+    known, step, unique_key = at.known.consumption, at.step, key_in(record)
+    share = known.shares.get(queue)
+    if share is None:
+        return
+    is_one = unique_key not in known.owed.doubled and not share.was_moved
+    if step.is_alone and is_one:
+        yield GivenBackAgain(*at, queue, unique_key, unique_key in share.sent_back)
+    queue_offset, cleans = decode_record(record).queue_offset, _cleans(at, queue.client)
+    if cleans and step.is_alone and is_one:
+        begun, is_pulled = (
+            share.when_given(queue_offset),
+            unique_key in (share.newest | share.waiting),
+        )
+        if begun is not None or is_pulled:
+            had_ms = None if begun is None else at_ms - begun.least_ms
+            yield MessageGivenUp(*at, queue, queue_offset, had_ms)
+    now = share.finishes(queue_offset)
+    if cleans:
+        now = now._replace(given_up=now.given_up | {unique_key})
+    if step.is_undisturbed:
+        now = now._replace(sent_back=now.sent_back | {unique_key})
+    known.shares[queue] = now
+
+
+def _cleans(at: At, client: str) -> bool:
+    """Whether a client may have given up expired messages in the step."""
+    turns = [one for one in at.step.acts if isinstance(one, TurnConsumer)]
+    return any(one.client == client and one.task == "clean" for one in turns)
+
+
+def _saw_what_is_left(at: At, event: ExpiredCleaned) -> Iterator[Moment]:
+    """Yield what a consumer had to give up of the messages that it still has first."""
+    step, known = at.step, at.known.consumption
+    op = known.living.get(event.client)
+    if op is None or op.is_orderly or event.refused:
+        return  # a listener in order may take its time
+    if not step.is_undisturbed or step.sets_back:
+        return
+    if at.now.max_phy_offset < 0 or not at.known.setup.delivers_delayed:
+        return
+    began_ms = step.entries[0].at_ms
+    events = [entry.event for entry in step.entries]
+    sent = [one.queue for one in events if isinstance(one, SentBack)]
+    for topic, queue_id, queue_offset in event.first:
+        queue = OneQueue(event.client, op.group, topic, queue_id)
+        share = known.shares.get(queue)
+        begun = None if share is None else share.when_given(queue_offset)
+        if begun is not None and share is not None and not share.was_moved:
+            had_ms, given_up = began_ms - begun.most_ms, sent.count(queue)
+            yield ExpiredLeft(*at, queue, queue_offset, had_ms, given_up)

@@ -1,0 +1,121 @@
+"""Phrases in which listeners hang with their messages, and consumers are suspended.
+
+A message that a listener has had for longer than consumeTimeout is sent back by the
+next round that cleans expired messages; what the listener returns later is ignored.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from crashmq.models.files.record import delay_ms
+from crashmq.models.ops import (
+    AdvanceClock,
+    Consume,
+    ConsumeStatus,
+    During,
+    Op,
+    Restart,
+    Shutdown,
+    TurnConsumer,
+)
+from crashmq.scenarios.programs.consumers import (
+    A_SECOND,
+    DELIVER,
+    FIRST_LEVEL,
+    PAUSES_MS,
+    REPUT,
+    consume,
+    consumed_by,
+)
+from crashmq.scenarios.programs.draft import Draft
+from crashmq.scenarios.programs.space import often
+
+HAD_MS: Final = often(
+    (899_999, 1), (900_000, 1), (900_001, 3), (960_000, 3), (30_000, 1)
+)
+"""Around the fifteen minutes for which a listener may have a message."""
+MANY: Final = often((1, 3), (2, 2), (8, 1), (20, 1))
+RETURNED: Final[tuple[ConsumeStatus, ...]] = often(
+    ("later", 3), ("success", 3), ("raises", 1), ("hangs", 1)
+)
+SELDOM = 4
+ACTIONS_MAX = 6
+
+
+def hang(draft: Draft) -> None:
+    """Add ops: a listener hangs with messages, and its consumer gives them up."""
+    chance, add = draft.chance, draft.add
+    who = [name for name, one in draft.joined.items() if not one.is_orderly]
+    if not who:
+        consume(draft)
+        return
+    client = chance.pick(tuple(who))
+    _bring(draft, client)
+    for _ in range(chance.integer(1, 2)):
+        add(Consume(client, 0, chance.pick(MANY), "hangs"))
+    if chance.coin():
+        add(consumed_by(draft, client))
+    add(AdvanceClock(chance.pick(HAD_MS)))
+    if chance.coin():
+        add(*[TurnConsumer(name, "heartbeat") for name in draft.joined])
+    _clean(draft, client)
+    if chance.coin():
+        add(Consume(client, times=8, status=chance.pick(RETURNED)))
+    if chance.coin():
+        add(TurnConsumer(client, "pull", 2), TurnConsumer(client, "persist"))
+    if draft.setup.delivers_delayed and chance.coin():
+        add(REPUT, AdvanceClock(delay_ms(FIRST_LEVEL)), DELIVER, REPUT)
+        add(TurnConsumer(client, "pull", 2), consumed_by(draft, client))
+
+
+def _bring(draft: Draft, client: str) -> None:
+    """Add ops: a consumer gets messages."""
+    topics = draft.joined[client].topics.split(",")
+    addresses = tuple(dict.fromkeys(draft.space.addresses))
+    its = tuple([one for one in addresses if one.topic in topics]) or addresses
+    draft.add(draft.drawn.stock(draft.chance.pick(its)), REPUT)
+    draft.add(A_SECOND, TurnConsumer(client, "pull", 8))
+
+
+def _clean(draft: Draft, client: str) -> None:
+    """Add ops: a consumer cleans expired messages, perhaps beside its listener."""
+    chance, add = draft.chance, draft.add
+    cleans: Op = TurnConsumer(client, "clean", chance.pick((1, 1, 2)))
+    if chance.one_in(SELDOM):
+        add(Shutdown(), cleans, Restart())  # nobody takes what it sends back
+    if chance.one_in(SELDOM) and "crash" in draft.space.kinds:
+        amid = chance.integer(1, ACTIONS_MAX)
+        add(During(cleans, amid, draft.drawn.crash()), Restart())
+    if chance.one_in(SELDOM):
+        ends = Consume(client, times=8, status=chance.pick(RETURNED))
+        add(draft.drawn.together((cleans, ends)))
+    add(cleans)
+
+
+def suspend(draft: Draft) -> None:
+    """Add ops: a consumer is suspended, and mostly resumed after a while."""
+    chance, add = draft.chance, draft.add
+    if not draft.joined:
+        consume(draft)
+        return
+    client = chance.pick(tuple(draft.joined))
+    suspends = TurnConsumer(client, "suspend")
+    if chance.one_in(SELDOM):
+        pulls = TurnConsumer(client, "pull", 2)
+        add(draft.drawn.together((suspends, pulls)))
+    else:
+        add(suspends)
+    for _ in range(chance.integer(1, 3)):
+        if chance.coin():
+            _bring(draft, client)
+        if chance.coin():
+            add(AdvanceClock(chance.pick(PAUSES_MS)), TurnConsumer(client, "pull", 2))
+        if chance.coin():
+            add(consumed_by(draft, client), TurnConsumer(client, "rebalance"))
+    if chance.one_in(SELDOM):
+        return
+    add(TurnConsumer(client, "resume"))
+    if chance.coin():
+        add(TurnConsumer(client, "rebalance"))
+    add(A_SECOND, TurnConsumer(client, "pull", 2), consumed_by(draft, client))

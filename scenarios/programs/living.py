@@ -1,0 +1,20 @@
+"""The phrases of living consumers, by their kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from crashmq.scenarios.programs.consumers import consume, outlive, retry, stay
+from crashmq.scenarios.programs.draft import Draft
+from crashmq.scenarios.programs.hanging import hang, suspend
+from crashmq.scenarios.programs.space import Kind
+
+OF_CONSUMERS: Final[dict[Kind, Callable[[Draft], None]]] = {
+    "consume": consume,
+    "retry": retry,
+    "outlive": outlive,
+    "stay": stay,
+    "hang": hang,
+    "suspend": suspend,
+}
