@@ -20,6 +20,7 @@ from crashmq.models.history import (
     PutAsked,
     QueuesHeld,
     Resubscribed,
+    SendAnswered,
     SentBack,
 )
 from crashmq.models.knowledge.consumption import NOTHING_TOLD, Failed, Share, Taken
@@ -48,6 +49,7 @@ from crashmq.models.knowledge.subscriptions import (
 from crashmq.models.knowledge.walk_locks import saw_locks, saw_returned
 from crashmq.models.knowledge.walk_members import OF_MEMBERS, walk_members
 from crashmq.models.knowledge.walk_moved import where_moved
+from crashmq.models.knowledge.walk_sends import saw_send
 from crashmq.models.knowledge.walk_topics import saw_topics_needed
 
 NOT_KNOWN = -2
@@ -63,7 +65,7 @@ _OF_THEIRS = frozenset(
     {
         *(ConsumerBegan, ConsumerEnded, Resubscribed, QueuesHeld),
         *(LocksAnswered, LocksReturned, OffsetRead, PullSent, PullReceived),
-        *(Consumed, SentBack, OffsetSent),
+        *(Consumed, SentBack, SendAnswered, OffsetSent),
     }
 )
 OF_CONSUMERS = _OF_THEIRS | OF_MEMBERS
@@ -117,6 +119,8 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
         case SentBack(queue, record):
             yield _saw_sent_back(at, queue, record)
             yield from saw_topics_needed(at, queue.group)
+        case SendAnswered():
+            yield from saw_send(at, event, at_ms)
         case OffsetSent(queue, offset, kept):
             if queue in known.taken:  # it tells where it begins before it pulls
                 is_anew = known.taken[queue].is_anew(offset)

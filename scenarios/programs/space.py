@@ -64,6 +64,7 @@ Kind = Literal[
     "retry",
     "outlive",
     "stay",
+    "send",
 ]
 InterruptedKind = Literal["put", "service", "shutdown", "restart"]
 InterleavedKind = Literal["service", "put", "pull", "shutdown", "stall"]
@@ -280,7 +281,7 @@ class Space:
         assert self.expiry_steps_ms != ONLY_ZERO or "contend" not in self.kinds
         assert self.fill_percents or "fill" not in self.kinds
         assert self.groups or "progress" not in self.kinds
-        consuming = {"consume", "retry", "outlive", "stay"} & {*self.kinds}
+        consuming = {"consume", "retry", "outlive", "stay", "send"} & {*self.kinds}
         assert self.consumers or not consuming
         holds = self.groups and self.crash_kinds and self.faults
         assert holds or "hold" not in self.kinds

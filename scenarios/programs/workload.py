@@ -30,6 +30,7 @@ from crashmq.scenarios.programs.losing import damage, delete, expire, perhaps_di
 from crashmq.scenarios.programs.meeting import contend, interleave, together
 from crashmq.scenarios.programs.overlapping import overlap
 from crashmq.scenarios.programs.restricting import within
+from crashmq.scenarios.programs.sending import send
 from crashmq.scenarios.programs.space import Kind, Space
 
 Phrase: TypeAlias = Callable[[Draft], None]
@@ -162,6 +163,7 @@ PHRASES: dict[Kind, Phrase] = {
     "retry": retry,
     "outlive": outlive,
     "stay": stay,
+    "send": send,
 }
 """What writes a phrase of each kind."""
 
@@ -191,7 +193,7 @@ IF_LISTED: dict[str, tuple[Kind, ...]] = {
     "overlap": ("overlap",),
     "fill": ("fill",),
     "damage": ("damage",),
-    "consume": ("consume", "outlive", "stay"),
+    "consume": ("consume", "outlive", "stay", "send"),
     "hold": ("hold",),
     "progress": ("progress", "filter"),
     "delay": ("delay", "retry"),
