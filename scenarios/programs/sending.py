@@ -16,6 +16,7 @@ from crashmq.models.ops import (
     StartConsumer,
     TurnConsumer,
 )
+from crashmq.scenarios.programs.consumers import as_the_others
 from crashmq.scenarios.programs.draft import Draft
 
 RETRIES: Final = (16, 0, 1, 3)
@@ -39,20 +40,20 @@ def send(draft: Draft) -> None:
     """Add ops: a producer sends messages, mostly to a group's retry topic."""
     chance, add = draft.chance, draft.add
     joined = tuple(draft.joined.values())
-    if not joined or chance.one_in(STRANGERS):
+    orderly = tuple([one for one in draft.space.consumers if one.is_orderly])
+    if orderly and chance.coin():
+        joined = orderly
+    elif not joined or chance.one_in(STRANGERS):
         joined = draft.space.consumers
-    group = chance.pick(joined).group
-    most = _most_of(draft, group)
+    one = chance.pick(joined)
+    most = _most_of(draft, one.group)
     if chance.one_in(3):
         most = chance.pick(RETRIES)
-        add(ConfigureGroup(group, most))
-    orderly = [
-        one for one in draft.joined.values() if one.group == group and one.is_orderly
-    ]
-    if orderly and chance.coin():
-        _let_locks_age(draft, orderly)
+        add(ConfigureGroup(one.group, most))
+    if one.is_orderly:
+        _lock_queues(draft, one)
     for _ in range(chance.integer(1, SENT_MAX)):
-        add(_sent(draft, group, most))
+        add(_sent(draft, one, most))
     if chance.coin():
         add(RunService("reput"))
 
@@ -65,19 +66,32 @@ def _most_of(draft: Draft, group: str) -> int:
     return RETRIES[0]
 
 
-def _let_locks_age(draft: Draft, orderly: list[StartConsumer]) -> None:
-    """Add ops: locks expire or nearly do; perhaps one client has renewed its own."""
+def _lock_queues(draft: Draft, one: StartConsumer) -> None:
+    """Add ops: an orderly consumer and perhaps another of its group lock queues.
+
+    Then their locks expire or nearly do; perhaps one client has renewed its own.
+    """
     chance, add = draft.chance, draft.add
+    its = [other for other in draft.space.consumers if other.group == one.group]
+    clients = tuple(dict.fromkeys([one.client, chance.pick(its).client]))
+    for other in its:
+        if other.client in clients and other.client not in draft.joined:
+            joins = as_the_others(draft, other)
+            draft.joined[joins.client] = joins
+            add(joins)
+    for _ in clients:  # who has come first gives up some of its queues first
+        add(*[TurnConsumer(client, "rebalance") for client in clients])
+    add(*[TurnConsumer(client, "lock") for client in clients])
     ms = chance.pick(ABOUT_ITS_END_MS)
     if chance.coin():
         add(AdvanceClock(ms))
         return
     half = LOCK_MS // 2
-    add(AdvanceClock(ms - half))
-    add(TurnConsumer(chance.pick(orderly).client, "lock"), AdvanceClock(half))
+    add(AdvanceClock(ms - half), TurnConsumer(chance.pick(clients), "lock"))
+    add(AdvanceClock(half))
 
 
-def _sent(draft: Draft, group: str, most: int) -> SendMessage:
+def _sent(draft: Draft, one: StartConsumer, most: int) -> SendMessage:
     chance, space = draft.chance, draft.space
     size, level = chance.pick(space.sizes).extra, chance.pick(LEVELS)
     address = chance.pick(space.addresses)
@@ -85,6 +99,10 @@ def _sent(draft: Draft, group: str, most: int) -> SendMessage:
         topics = (address.topic, *NEW_TOPICS)
         return SendMessage(chance.pick(topics), address.queue_id, size)
     bound = chance.pick(RETRIES) if chance.one_in(3) else -1
-    tries = max(0, (bound if bound >= 0 else most) + chance.pick(AROUND))
+    # In a group that consumes in order, mostly its locks are to decide.
+    around = AROUND[:2] if one.is_orderly and chance.coin() else AROUND
+    tries = max(0, (bound if bound >= 0 else most) + chance.pick(around))
     origin = f"RETRY_TOPIC={address.topic}"
-    return SendMessage(f"%RETRY%{group}", 0, max(size, 1), tries, bound, level, origin)
+    return SendMessage(
+        f"%RETRY%{one.group}", 0, max(size, 1), tries, bound, level, origin
+    )
