@@ -46,6 +46,7 @@ from crashmq.models.ops import (
     RunService,
     Schedule,
     SearchOffset,
+    SendMessage,
     Session,
     Shutdown,
     StartConsumer,
@@ -65,6 +66,8 @@ def describe(op: Event) -> str:
             return _describe_put(op)
         case PutBatch():
             return _describe_batch(op)
+        case SendMessage():
+            return _describe_send(op)
         case PullMessage():
             return _describe_pull(op)
         case LookMessage(phy_offset):
@@ -135,6 +138,12 @@ def _describe_batch(op: PutBatch) -> str:
     waits = "" if op.wait_store_ok else ", not waiting for the flush"
     sizes = ", ".join(map(str, op.body_sizes))
     return f"put a batch of {sizes} B to {op.topic}/{op.queue_id}{tagged}{waits}"
+
+
+def _describe_send(op: SendMessage) -> str:
+    most = op.max_reconsume_times
+    bounded = f", max_reconsume_times {most}" if most >= 0 else ""
+    return f"send {_describe_put(op.put).removeprefix('put ')}{bounded}"
 
 
 def _describe_pull(op: PullMessage) -> str:

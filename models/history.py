@@ -56,6 +56,7 @@ from crashmq.models.ops import (
     Resubscribe,
     RunService,
     SearchOffset,
+    SendMessage,
     ServiceName,
     StartConsumer,
     all_parts,
@@ -407,6 +408,19 @@ class SentBack:
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
+class SendAnswered:
+    """A broker has answered a producer; ``message`` is what the producer sent.
+
+    What the broker has passed to the store for it is told by ``PutAsked``.
+    """
+
+    op: SendMessage
+    message: MessageToPut
+    seen: Observation
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True)
 class LocksAnswered:
     """The broker answered a consumer's lock request: queues granted and refused."""
 
@@ -710,6 +724,7 @@ Happening: TypeAlias = (
     | ExpiredCleaned
     | ConsumerSuspended
     | SentBack
+    | SendAnswered
     | LocksAnswered
     | LocksReturned
     | HeartbeatTaken
@@ -1233,6 +1248,7 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None] | None] = {
     ExpiredCleaned: None,
     ConsumerSuspended: None,
     SentBack: None,
+    SendAnswered: None,
     LocksAnswered: None,
     LocksReturned: None,
     HeartbeatTaken: None,

@@ -236,6 +236,42 @@ class PutBatch:
     wait_store_ok: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class SendMessage:
+    """A producer sends one message through the broker, which creates its topic.
+
+    A message for a group's retry topic is stored in its dead-letter topic instead if it
+    has been consumed in vain too often, or if the group consumes in order.
+
+    Attributes:
+        reconsume_times: how often the message has been consumed in vain.
+        max_reconsume_times: how often it may be; -1: what the group's configuration
+            says.
+        delay_level: the DELAY property; 0 for none.
+        properties: further properties, as ``a=1;b=x``.
+    """
+
+    topic: str
+    queue_id: int
+    body_size: int
+    reconsume_times: int = 0
+    max_reconsume_times: int = -1
+    delay_level: int = 0
+    properties: str = ""
+
+    @property
+    def put(self) -> PutMessage:
+        """The put of the same message into the topic that it names."""
+        return PutMessage(
+            self.topic,
+            self.queue_id,
+            self.body_size,
+            delay_level=self.delay_level,
+            reconsume_times=self.reconsume_times,
+            properties=self.properties,
+        )
+
+
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class PullMessage:
@@ -708,6 +744,7 @@ class PlantFile:
 Op: TypeAlias = (
     PutMessage
     | PutBatch
+    | SendMessage
     | PullMessage
     | LookMessage
     | SearchOffset
@@ -747,6 +784,7 @@ Op: TypeAlias = (
 OP_CLASSES: tuple[type[Op], ...] = (
     PutMessage,
     PutBatch,
+    SendMessage,
     PullMessage,
     LookMessage,
     SearchOffset,
@@ -788,6 +826,7 @@ SILENT: frozenset[FaultCall] = frozenset({"evict", "lose", "misdirect"})
 CAN_BE_TOGETHER: tuple[type[Op], ...] = (
     PutMessage,
     PutBatch,
+    SendMessage,
     PullMessage,
     LookMessage,
     SearchOffset,
@@ -892,6 +931,8 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.RUNS_CONSUMERS})
         case TurnConsumer() | Consume():
             return frozenset({Capability.RUNS_CONSUMERS})
+        case SendMessage():
+            return frozenset({Capability.TRACKS_PROGRESS})
         case PullThroughBroker():
             return frozenset({Capability.TRACKS_PROGRESS, Capability.HOLDS_PULLS})
         case Subscribe() | Unsubscribe() | PullFiltered():

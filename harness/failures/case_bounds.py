@@ -53,6 +53,7 @@ from crashmq.models.ops import (
     RunService,
     Schedule,
     SearchOffset,
+    SendMessage,
     Session,
     StartConsumer,
     Subscribe,
@@ -121,6 +122,7 @@ _NAME = r"(?!\.{1,2}(?:/|\Z))[^/\0]{1,255}"
 _PATH = rf"(?=.{{1,1000}}\Z){_NAME}(?:/{_NAME})*"
 _SELECTOR = r"(?:commitlog|consumequeue|consumequeue_ext|index)\[-?[0-9]{1,9}\]"
 _HOUR = "(?:0?[0-9]|1[0-9]|2[0-3])"
+_RETRY = "%RETRY%"
 _ANY = (-_INT64, _INT64)  # what no record can hold is asked too, to be refused
 _COUNT = (-(2**31), 2**31 - 1)
 _TOPIC = _text(
@@ -212,6 +214,15 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
         "queue_id": _ANY,
         "body_sizes": Many(1000, ((0, _PART_SIZE_MAX),)),
         "tags": _PROPERTY,
+    },
+    SendMessage: {
+        "topic": _GROUP,
+        "queue_id": _ANY,
+        "body_size": (0, _PART_SIZE_MAX),
+        "reconsume_times": _ANY,
+        "max_reconsume_times": _COUNT,
+        "delay_level": _ANY,
+        "properties": _PROPERTY,
     },
     PullMessage: {
         "topic": _TOPIC,
@@ -424,6 +435,10 @@ def _queues_of(program: Program) -> set[QueueName]:
                     queues.update((name, 0) for name in light)
             case PutBatch(topic, queue_id):
                 queues.add((topic, queue_id))
+            case SendMessage(topic, queue_id):
+                queues.add((topic, queue_id))
+                if topic.startswith(_RETRY):
+                    queues.add((f"%DLQ%{topic.removeprefix(_RETRY)}", 0))
     return queues
 
 
@@ -512,6 +527,11 @@ class _Asked:
                     each = 4 * (len(topic) + len(tags))
                     total = sum(sizes) + len(sizes) * each
                     asked._add(len(sizes), total, 0, len(sizes))
+                case SendMessage(topic, _, size):
+                    # It may be a dead letter, and a topic's name comes twice if it
+                    # is delayed.
+                    texts = 2 * len(topic) + len(event.properties)
+                    asked._add(1, size + 4 * texts, 0, 1)
                 case PlantFile(size=size, content="zeros" | "garbage"):
                     asked.planted_bytes += size
                 case PlantFile(content="copy"):

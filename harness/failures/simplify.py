@@ -32,6 +32,7 @@ from crashmq.models.ops import (
     RunService,
     Schedule,
     SearchOffset,
+    SendMessage,
     Session,
     Survivors,
     Together,
@@ -163,6 +164,8 @@ def _simpler(event: Event) -> Iterator[Event]:
             yield from _simpler_put(event)
         case PutBatch():
             yield from _simpler_batch(event)
+        case SendMessage():
+            yield from _simpler_send(event)
         case PullMessage(_, _, queue_offset, max_msg_nums):
             yield from _simpler_queue(event)
             if event.tags != "*":
@@ -227,6 +230,18 @@ def _simpler_put(op: PutMessage) -> Iterator[PutMessage]:
     for name, plain in _PLAIN.items():
         if getattr(op, name) != plain:
             yield replace(op, **{name: plain})
+    for size in smaller_numbers(op.body_size, 1 if op.body_size else 0):
+        yield replace(op, body_size=size)
+
+
+def _simpler_send(op: SendMessage) -> Iterator[Op]:
+    yield op.put
+    for field in fields(SendMessage):
+        plain = field.default
+        if plain is not MISSING and getattr(op, field.name) != plain:
+            yield replace(op, **{field.name: plain})
+    for times in smaller_numbers(op.reconsume_times, 0):
+        yield replace(op, reconsume_times=times)
     for size in smaller_numbers(op.body_size, 1 if op.body_size else 0):
         yield replace(op, body_size=size)
 

@@ -7,6 +7,7 @@ from crashmq.models.history import PutAsked
 from crashmq.models.knowledge.moments_of_consumers import (
     GroupConfigsSeen,
     MessageConsumed,
+    MessageSent,
     MessageSentBack,
     TopicsNeeded,
 )
@@ -16,10 +17,13 @@ from crashmq.models.laws.giving_back import (
     given_back_as_of_its_topic,
     given_back_for_its_tries,
     given_back_where_somebody_looks,
+    sent_once_and_as_it_was,
+    sent_to_its_retries_or_dead_letters,
     tried_again_in_its_time,
 )
 from crashmq.models.laws.group_topics import (
     a_group_is_as_it_was_configured,
+    a_topic_has_the_queues_asked_for,
     a_topic_is_written_before_it_is_used,
     the_version_counts_changes,
 )
@@ -76,6 +80,33 @@ def _ask_rty_4(at: MessageConsumed) -> Breaches:
     return tried_again_in_its_time.judge(
         at.consumed, at.failed, at.at_ms, is_orderly=at.is_orderly
     )
+
+
+@asked(
+    sent_to_its_retries_or_dead_letters,
+    on=MessageSent,
+    where=lambda at: at.is_dead is not None,
+)
+def _ask_rty_5(at: MessageSent) -> Breaches:
+    assert at.is_dead is not None, at
+    judge = sent_to_its_retries_or_dead_letters.judge
+    return judge(at.sent.message, at.copies, is_dead=at.is_dead)
+
+
+@asked(sent_once_and_as_it_was, on=MessageSent)
+def _ask_rty_6(at: MessageSent) -> Breaches:
+    delivers = at.known.setup.delivers_delayed
+    return sent_once_and_as_it_was.judge(at.sent.message, at.copies, delivers=delivers)
+
+
+@asked(
+    a_topic_has_the_queues_asked_for,
+    on=MessageSent,
+    where=lambda at: at.queues is not None,
+)
+def _ask_top_3(at: MessageSent) -> Breaches:
+    assert at.queues is not None, at
+    return a_topic_has_the_queues_asked_for.judge(at.sent.message.topic, at.queues)
 
 
 def _puts_of(at: TopicsNeeded) -> frozenset[str]:

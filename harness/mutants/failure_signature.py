@@ -36,6 +36,7 @@ from crashmq.models.ops import (
     PutMessage,
     ResetOffset,
     Restart,
+    SendMessage,
     Together,
     parts,
 )
@@ -199,6 +200,8 @@ def _asked(op: Event) -> Iterator[str]:
                 )
             case PutBatch():
                 yield "batch"
+            case SendMessage():
+                yield "send"
             case DeleteTopic():
                 yield "deletion"
             case ResetOffset():

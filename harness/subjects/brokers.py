@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 
 from crashmq.engine.broker.broker_config import BrokerConfig
 from crashmq.engine.broker.broker_controller import BrokerController
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.runtime import Runtime
+from crashmq.engine.store.errors import StoreStopped
 from crashmq.engine.store.message.message import Message, is_topic
 from crashmq.engine.store.message_store import MessageStore
 from crashmq.engine.store.results import PutMessageResult
 from crashmq.harness.subjects.capabilities import PutOfBroker
 from crashmq.harness.subjects.engine_messages import answer_of, put_of_broker
 from crashmq.models.messages import MessageToPut
-from crashmq.models.observations import Observation
+from crashmq.models.observations import Observation, Skipped
 from crashmq.models.program import Setup
 
 TOPIC_QUEUES = 8
@@ -34,12 +36,13 @@ class Brokers:
     def __init__(self) -> None:
         self.broker: BrokerController | None = None
         self.put: PutOfBroker = _just_put
+        self._delivers = False
 
     def around(
         self, setup: Setup, store: MessageStore, disk: Disk, runtime: Runtime
     ) -> BrokerController | None:
         """Make the broker of a new life; None if the setup has a store alone."""
-        delivers = setup.delivers_delayed
+        delivers = self._delivers = setup.delivers_delayed
         if not (setup.keeps_progress or delivers):
             return None
         filters = setup.filters
@@ -70,6 +73,28 @@ class Brokers:
         sender = self.broker.send_message_processor
         return sender.put_in_its_topic(topic, put, TOPIC_QUEUES)
 
+    def send(
+        self, message: Message, max_reconsume_times: int, put: PutOfBroker
+    ) -> Observation:
+        """Let a producer send a message; ``put`` does what the broker puts for it.
+
+        Raises:
+            OSError: the disk failed, before the message was put or after.
+        """
+        assert self.broker is not None, "nobody is there to be sent anything"
+        if not is_topic(message.topic):
+            return Skipped(f"{message.topic} is no name of a topic")
+        put_message = self.broker.message_store.put_message
+        sender = copy(self.broker.send_message_processor)
+        sender.put = partial(self._put, put_message, told=put)
+        try:
+            response = sender.send_message(message, max_reconsume_times, TOPIC_QUEUES)
+        except StoreStopped as stopped:
+            return Skipped(str(stopped))
+        if response.result is None:
+            return Skipped(response.remark)
+        return answer_of(response.result)
+
     def delays(self) -> tuple[tuple[int, int], ...] | None:
         """For each level, the queue_offset of the next message to deliver, sorted."""
         if self.broker is None or self.broker.schedule is None:
@@ -77,7 +102,10 @@ class Brokers:
         return tuple(sorted(self.broker.schedule.service.offset_table.items()))
 
     def _put(
-        self, put_message: Callable[[Message], PutMessageResult], message: Message
+        self,
+        put_message: Callable[[Message], PutMessageResult],
+        message: Message,
+        told: PutOfBroker | None = None,
     ) -> PutMessageResult:
         results: list[PutMessageResult] = []
 
@@ -85,10 +113,10 @@ class Brokers:
             results.append(put_message(message))
             return answer_of(results[0])
 
-        told = put_of_broker(message)
-        if not told.is_delivered:
-            told = told.scheduled()
-        self.put(told, put)
+        made = put_of_broker(message)
+        if self._delivers and not made.is_delivered:
+            made = made.scheduled()
+        (told or self.put)(made, put)
         return results[0]
 
 

@@ -45,6 +45,9 @@ from crashmq.models.program import Setup
 RoundOfHost: TypeAlias = Callable[[str, Callable[[], int]], int]
 """Runs a round of the service of that name, and returns its work."""
 
+PutOfBroker: TypeAlias = Callable[[MessageToPut, Callable[[], Observation]], None]
+"""Is told the message that a broker puts, and does the put."""
+
 
 class StoresAsRocketMQ(Protocol):
     """Its files, records and reasons to refuse a put are RocketMQ's."""
@@ -255,6 +258,15 @@ class TracksProgress(Protocol):
     ) -> Observation:
         """Set a group's configuration, new or known: ``Done``."""
 
+    def send_message(
+        self, message: MessageToPut, max_reconsume_times: int, put: PutOfBroker
+    ) -> Observation:
+        """Send a message as a producer does, through the broker: ``Put``.
+
+        ``put`` receives the message that the broker passes to the store, and a function
+        that puts it, and must call that. ``Skipped`` if the broker refuses the message.
+        """
+
     def clone_offset(self, group: str, target: str, topic: str) -> Observation:
         """Copy a group's offsets on a topic to the group ``target``: ``Done``."""
 
@@ -354,10 +366,6 @@ class IsReplicated(Protocol):
 
     def confirm_log(self, behind: int) -> Observation:
         """Confirm that replicas have all but this many bytes: ``LogConfirmed``."""
-
-
-PutOfBroker: TypeAlias = Callable[[MessageToPut, Callable[[], Observation]], None]
-"""Is told the message that a broker delivers, and does the put."""
 
 
 class DeliversDelayed(Protocol):

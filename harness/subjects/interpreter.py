@@ -59,6 +59,7 @@ from crashmq.models.history import (
     ReplicasConfirmed,
     RoundDone,
     RoundsEnded,
+    SendAnswered,
     StartBegan,
     StartEnded,
     Step,
@@ -137,6 +138,7 @@ from crashmq.models.ops import (
     Resubscribe,
     RunService,
     SearchOffset,
+    SendMessage,
     ServiceName,
     Session,
     Shutdown,
@@ -329,6 +331,8 @@ class Interpreter:
                 return self._read(op, who)
             case PutBatch():
                 return self._put_batch(op, who)
+            case SendMessage():
+                return self._send(op, who)
             case DeleteManually():
                 return subject.delete_manually()
             case DeleteTopic():
@@ -500,10 +504,26 @@ class Interpreter:
         self, message: MessageToPut, put: Callable[[], Observation]
     ) -> None:
         """Record what the broker delivers, and the answer to that put."""
-        asked = self._ask(self._deliverer, (message,))
+        self._put_for(self._deliverer, message, put)
+
+    def _put_for(
+        self, who: int, message: MessageToPut, put: Callable[[], Observation]
+    ) -> None:
+        asked = self._ask(who, (message,))
         answer, waited_ms = self._timed(put)
         if isinstance(answer, Put):
-            self._note(self._deliverer, PutAnswered(asked, (answer,), None, waited_ms))
+            self._note(who, PutAnswered(asked, (answer,), None, waited_ms))
+
+    def _send(self, op: SendMessage, who: int) -> Observation:
+        if not self._subject.is_up:
+            return Skipped("the store is down")
+        place = self._running.puts
+        self._running.puts += 1  # whoever sends beside it sends another message
+        message = message_for(op.put, self._life, self._step, place)
+        most, put = op.max_reconsume_times, partial(self._put_for, who)
+        seen = self._subject.send_message(message, most, put)
+        self._note(who, SendAnswered(op, message, seen))
+        return seen
 
     def _put_batch(self, op: PutBatch, who: int) -> Observation:
         if not self._subject.is_up:

@@ -345,6 +345,15 @@ class PythonStore:
         told = retry_max_times, consume_timeout_minute
         return self._consumers.configure_group(group, *told)
 
+    def send_message(
+        self, message: MessageToPut, max_reconsume_times: int, put: PutOfBroker
+    ) -> Observation:
+        """Let a producer send a message through the broker."""
+        if self._consumers is None:
+            return _SKIPPED_NO_PROGRESS
+        sent = message_of(message, message.body, message.properties)
+        return self._brokers.send(sent, max_reconsume_times, put)
+
     def clone_offset(self, group: str, target: str, topic: str) -> Observation:
         """Copy a group's offsets on a topic to another group."""
         if self._consumers is None:

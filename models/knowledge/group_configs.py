@@ -97,6 +97,13 @@ class GroupConfigs(Forked):
         elif self.others_are_default:
             self.of[group] = frozenset({DEFAULT, config})
 
+    def retries_of(self, group: str) -> frozenset[int]:
+        """What may be a group's ``retry_max_times``; empty: unknown."""
+        usual = {DEFAULT} if self.others_are_default else ()
+        return frozenset(
+            [one.retry_max_times for one in self.of.get(group, frozenset(usual))]
+        )
+
     def forget(self) -> None:
         """Record that all configurations of groups are unknown now."""
         self.of, self.others_are_default = {}, False

@@ -73,6 +73,19 @@ class Locks(Forked):
         told_ms = self.of_clients.get(queue)
         return told_ms is not None and 0 < at_ms - told_ms < LEASE_MS
 
+    def are_held(self, group: str, begun_ms: int, ended_ms: int) -> bool | None:
+        """Whether a client of a group holds a lock at some time in a step.
+
+        None: unknown. Both times are the broker's.
+        """
+        locks = [one for key, one in self.of_broker.items() if key[0] == group]
+        held = [one for one in locks if one.client not in (NOBODY, UNSURE)]
+        if any(ended_ms - one.least_ms <= LOCK_MS for one in held):
+            return True
+        is_sure = len(held) == len(locks)
+        are_over = all(begun_ms - one.most_ms > LOCK_MS for one in held)
+        return False if is_sure and are_over else None
+
     def granted(self, queue: OneQueue, lock: Lock) -> None:
         """Record that a broker confirmed a lock to a client."""
         self.of_broker[queue[1:]] = lock

@@ -10,7 +10,7 @@ from crashmq.models.appended import Appended
 from crashmq.models.files.config_tables import TableTurn
 from crashmq.models.files.offsets import OffsetKey
 from crashmq.models.files.record import Record
-from crashmq.models.history import Consumed, OneQueue, PullReceived
+from crashmq.models.history import Consumed, OneQueue, PullReceived, SendAnswered
 from crashmq.models.knowledge.consumption import Failed, Share
 from crashmq.models.knowledge.group_configs import GroupConfig
 from crashmq.models.knowledge.locks import Lock
@@ -176,6 +176,26 @@ class PullsSuspended(Moment):
 
     client: str
     pulled: Sequence[OneQueue]
+
+
+@dataclass(slots=True)
+class MessageSent(Moment):
+    """A broker has answered a producer that sent a message, with no other op beside.
+
+    Attributes:
+        sent: the message as the producer sent it, and the answer.
+        copies: what the broker has passed to the store for it.
+        is_dead: it has to be a dead letter of its group; None: that is unknown, or its
+            topic is not one of retries.
+        queues: how many queues its topic has in the broker's file, -1: it is not
+            there; None: the topic is one of a group, or something may have changed the
+            file.
+    """
+
+    sent: SendAnswered
+    copies: Sequence[MessageToPut]
+    is_dead: bool | None
+    queues: int | None
 
 
 @dataclass(slots=True)

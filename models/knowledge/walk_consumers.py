@@ -22,6 +22,7 @@ from crashmq.models.history import (
     PutAsked,
     QueuesHeld,
     Resubscribed,
+    SendAnswered,
     SentBack,
 )
 from crashmq.models.knowledge.consumption import NOTHING_TOLD, Failed, Share, Taken
@@ -56,6 +57,7 @@ from crashmq.models.knowledge.walk_expired import (
 from crashmq.models.knowledge.walk_locks import saw_locks, saw_returned
 from crashmq.models.knowledge.walk_members import OF_MEMBERS, walk_members
 from crashmq.models.knowledge.walk_moved import where_moved
+from crashmq.models.knowledge.walk_sends import saw_send
 from crashmq.models.knowledge.walk_topics import saw_topics_needed
 
 NOT_KNOWN = -2
@@ -72,7 +74,7 @@ _OF_THEIRS = frozenset(
     {
         *(ConsumerBegan, ConsumerEnded, Resubscribed, QueuesHeld),
         *(LocksAnswered, LocksReturned, OffsetRead, PullSent, PullReceived),
-        *(Consumed, SentBack, OffsetSent),
+        *(Consumed, SentBack, SendAnswered, OffsetSent),
         *(ListenerReturned, ExpiredCleaned),
     }
 )
@@ -130,6 +132,8 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             yield from saw_given_up(at, queue, record, at_ms)
             yield _saw_sent_back(at, queue, record)
             yield from saw_topics_needed(at, queue.group)
+        case SendAnswered():
+            yield from saw_send(at, event, at_ms)
         case OffsetSent(queue, offset, kept):
             if queue in known.taken:  # it tells where it begins before it pulls
                 is_anew = known.taken[queue].is_anew(offset)

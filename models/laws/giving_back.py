@@ -1,11 +1,13 @@
 """Laws of messages that consumers send back: where each is put again, and when.
 
-That it is put again at all, and exactly once, is CON-10.
+That it is put again at all, and exactly once, is CON-10. The same of messages that
+producers send.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
 from typing import NamedTuple
 
 from crashmq.models.files.record import SCHEDULE_TOPIC
@@ -162,3 +164,65 @@ def tried_again_in_its_time(
     if not is_orderly and 0 <= waited < TRIED_AGAIN_MS:
         seen = f"it is given again after {waited} ms"
         yield Violation(where, seen, f"{TRIED_AGAIN_MS} ms at least")
+
+
+@law(
+    "RTY-5",
+    "a message sent to a group's retry topic is stored in its dead-letter topic if it "
+    "has more reconsume times than allowed or a client of the group holds a queue "
+    "lock, else in the retry topic",
+    catalogue="I12 I13",
+)
+def sent_to_its_retries_or_dead_letters(
+    sent: MessageToPut, copies: Sequence[MessageToPut], *, is_dead: bool
+) -> Iterator[Violation]:
+    """``copies`` are what the broker has passed to the store for ``sent``.
+
+    Source: SendMessageProcessor#handleRetryAndDLQ.
+    """
+    group = sent.topic.removeprefix("%RETRY%")
+    expected = (f"%DLQ%{group}", 0) if is_dead else (sent.topic, sent.queue_id)
+    for copy in copies:
+        if copy.destination != expected:
+            told = f"after {sent.reconsume_times} tries it is put to {_place(copy)}"
+            yield Violation(sent.unique_key, told, f"to {expected[0]}/{expected[1]}")
+
+
+@law(
+    "RTY-6",
+    "a message that a producer sends is stored once, and as it was sent; as a dead "
+    "letter it has no delay level",
+    catalogue="I3 I12",
+)
+def sent_once_and_as_it_was(
+    sent: MessageToPut, copies: Sequence[MessageToPut], *, delivers: bool
+) -> Iterator[Violation]:
+    """``delivers``: the broker stores a delayed message in its level's queue first.
+
+    Source: SendMessageProcessor#sendMessage, #handleRetryAndDLQ.
+    """
+    if len(copies) != 1:
+        told = " and ".join(map(_place, copies)) or "nowhere"
+        yield Violation(sent.unique_key, f"it is put {told}", "once")
+    for copy in copies:
+        expected = sent.scheduled() if delivers else sent
+        letters = f"%DLQ%{sent.topic.removeprefix('%RETRY%')}"
+        if sent.topic.startswith("%RETRY%") and copy.topic == letters:
+            expected = replace(sent, topic=letters, queue_id=0, delay_level=0)
+        if copy != expected:
+            seen = f"it is put as {_unlike(copy, expected)}"
+            yield Violation(sent.unique_key, seen, f"as {_unlike(expected, copy)}")
+
+
+def _place(copy: MessageToPut) -> str:
+    topic, queue_id = copy.destination
+    return f"{topic}/{queue_id}"
+
+
+def _unlike(one: MessageToPut, other: MessageToPut) -> str:
+    """The fields of a message in which it differs from the other."""
+    names = [field.name for field in fields(one) if field.compare]
+    told = [(name, getattr(one, name)) for name in names]
+    return ", ".join(
+        [f"{name} {value!r}" for name, value in told if value != getattr(other, name)]
+    )

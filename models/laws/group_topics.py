@@ -7,6 +7,7 @@ from typing import Any
 
 from crashmq.models.knowledge.group_configs import GroupConfig, config_in
 from crashmq.models.knowledge.progress import TopicsWritten
+from crashmq.models.knowledge.topics import QUEUES_OF_A_TOPIC
 from crashmq.models.laws.registry import law
 from crashmq.models.verdict import Violation
 
@@ -51,6 +52,23 @@ def the_version_counts_changes(
     if now.rows == before.rows and now.version != before.version:
         seen = f"version {now.version} of the same topics"
         yield Violation("config/topics.json", seen, f"version {before.version}")
+
+
+@law(
+    "TOP-3",
+    "once a broker has stored a message that a producer sent, its topic is in the "
+    "broker's file, with as many queues as the producer asks for, at most eight",
+    catalogue="I12 I8",
+)
+def a_topic_has_the_queues_asked_for(topic: str, queues: int) -> Iterator[Violation]:
+    """``queues`` is how many it has, -1: it is not there. Programs ask for eight.
+
+    Source: AbstractSendMessageProcessor#msgCheck,
+    TopicConfigManager#createTopicInSendMessageMethod.
+    """
+    if queues != QUEUES_OF_A_TOPIC:
+        seen = f"it has {queues} queues" if queues >= 0 else "it is not there"
+        yield Violation(f"topic {topic}", seen, f"{QUEUES_OF_A_TOPIC} queues")
 
 
 @law(

@@ -123,7 +123,7 @@ SHARING = replace(
     WORKING,
     kinds=often(
         *(("consume", 16), ("stay", 3), ("burst", 3), ("service", 1), ("restart", 1)),
-        *(("hang", 1), ("suspend", 1)),
+        *(("hang", 1), ("suspend", 1), ("send", 3)),
     ),
     kept=("consume", "stay", "burst"),
     consumed=SOME_HANG,
@@ -282,7 +282,7 @@ FAILING = replace(
     WORKING,
     kinds=often(
         *(("retry", 12), ("consume", 3), ("burst", 2), ("service", 2), ("crash", 1)),
-        *(("hang", 2), ("suspend", 1)),
+        *(("hang", 2), ("suspend", 1), ("send", 4)),
     ),
     kept=("retry",),
     addresses=(
@@ -302,6 +302,7 @@ FAILING = replace(
         StartConsumer("s0", "s", TOPICS, "last"),
         StartConsumer("s1", "s", TOPICS, "last"),
         StartConsumer("q0", "q", TOPICS, is_orderly=True),
+        StartConsumer("q1", "q", TOPICS, is_orderly=True),
         StartConsumer("u0", "u", f"T0,{LONG}"),
     ),
     services=often(
@@ -373,12 +374,16 @@ LIVING_CONSUMERS = (
     Scenario(
         name="retries",
         sentence="consumers fail; the messages they send back are delivered again "
-        "after their delay level, and end as dead letters",
+        "after their delay level, and end as dead letters, as do messages that "
+        "producers send to retry topics",
         space=FAILING,
         setups=THAT_DELIVER,
         length=(30, 90),
-        required_probes=("send_back.retried", "send_back.dead"),
-        required_laws=("CON-2", "CON-10", "DLY-2", "RTY-1", "RTY-2", "RTY-3"),
+        required_probes=("send_back.retried", "send_back.dead", "send_back.sent.dead"),
+        required_laws=(
+            *("CON-2", "CON-10", "DLY-2", "RTY-1", "RTY-2", "RTY-3", "RTY-5"),
+            *("RTY-6", "TOP-3"),
+        ),
     ),
 )
 """What `catalogue` lists of them."""

@@ -336,10 +336,10 @@ def _one_who_joins(draft: Draft) -> StartConsumer:
     if draft.joined and not chance.one_in(STRANGERS):
         groups = {one.group for one in draft.joined.values()}
         can_join = [one for one in can_join if one.group in groups] or can_join
-    return _as_the_others(draft, chance.pick(can_join or draft.space.consumers))
+    return as_the_others(draft, chance.pick(can_join or draft.space.consumers))
 
 
-def _as_the_others(draft: Draft, who: StartConsumer) -> StartConsumer:
+def as_the_others(draft: Draft, who: StartConsumer) -> StartConsumer:
     """The consumer, with the present subscription of its group."""
     others = [one for one in draft.joined.values() if one.group == who.group]
     if not others:
@@ -408,7 +408,7 @@ def _commit_itself(draft: Draft, client: str) -> None:
     one = chance.pick(joined or can_join)
     client = one.client
     if not joined:
-        one = _as_the_others(draft, one)
+        one = as_the_others(draft, one)
         add(one)
         draft.joined[client] = one
     for _ in range(2):
@@ -481,7 +481,7 @@ def _hand_over(draft: Draft, client: str) -> None:
     others = [one for one in draft.space.consumers if one.group == group]
     others = [one for one in others if one.client != client]
     if others:
-        other = _as_the_others(draft, chance.pick(others))
+        other = as_the_others(draft, chance.pick(others))
         draft.joined[other.client] = other
         goes = chance.one_in(AT_ONCE)
         draft.add(EndConsumer(other.client, chance.pick(ENDS)) if goes else other)

@@ -8,6 +8,7 @@ from typing import Final
 from crashmq.scenarios.programs.consumers import consume, outlive, retry, stay
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.hanging import hang, suspend
+from crashmq.scenarios.programs.sending import send
 from crashmq.scenarios.programs.space import Kind
 
 OF_CONSUMERS: Final[dict[Kind, Callable[[Draft], None]]] = {
@@ -17,4 +18,5 @@ OF_CONSUMERS: Final[dict[Kind, Callable[[Draft], None]]] = {
     "stay": stay,
     "hang": hang,
     "suspend": suspend,
+    "send": send,
 }

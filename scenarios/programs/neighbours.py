@@ -24,6 +24,7 @@ from crashmq.models.ops import (
     PutMessage,
     Restart,
     RunService,
+    SendMessage,
     Shutdown,
     Together,
 )
@@ -135,6 +136,8 @@ class _Change:
                 )
             case PutMessage(body_size=size):
                 return replace(op, body_size=self._near(size))
+            case SendMessage(reconsume_times=times):
+                return replace(op, reconsume_times=self._near(times))
             case PutBatch(body_sizes=sizes):
                 at = self._chance.below(len(sizes))
                 near = self._near(sizes[at])

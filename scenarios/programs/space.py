@@ -66,6 +66,7 @@ Kind = Literal[
     "stay",
     "hang",
     "suspend",
+    "send",
 ]
 InterruptedKind = Literal["put", "service", "shutdown", "restart"]
 InterleavedKind = Literal["service", "put", "pull", "shutdown", "stall"]
@@ -282,7 +283,8 @@ class Space:
         assert self.expiry_steps_ms != ONLY_ZERO or "contend" not in self.kinds
         assert self.fill_percents or "fill" not in self.kinds
         assert self.groups or "progress" not in self.kinds
-        consuming = {"consume", "retry", "outlive", "stay", "hang", "suspend"}
+        consuming = {"consume", "retry", "outlive", "stay"}
+        consuming |= {"hang", "suspend", "send"}
         consuming &= {*self.kinds}
         assert self.consumers or not consuming
         holds = self.groups and self.crash_kinds and self.faults

@@ -12,6 +12,8 @@ from crashmq.models.laws.giving_back import (
     given_back_as_of_its_topic,
     given_back_for_its_tries,
     given_back_where_somebody_looks,
+    sent_once_and_as_it_was,
+    sent_to_its_retries_or_dead_letters,
     tried_again_in_its_time,
 )
 from crashmq.models.messages import MessageToPut, message_for
@@ -98,3 +100,47 @@ def test_what_could_not_be_given_back_comes_again_after_five_seconds() -> None:
     assert not broken(15_000)
     assert broken(14_999)
     assert not broken(9_999), "the clock was set back, so the wait is over"
+
+
+SENT = replace(copy("%RETRY%g"), reconsume_times=3)
+LETTER = replace(SENT, topic="%DLQ%g")
+
+
+def test_a_sent_message_is_a_dead_letter_if_it_has_to_be_and_no_other_is() -> None:
+    judge = sent_to_its_retries_or_dead_letters.violations
+
+    assert not judge(SENT, [SENT], is_dead=False)
+    assert not judge(SENT, [LETTER], is_dead=True)
+    assert not judge(SENT, [waiting(4)], is_dead=False)
+    assert judge(SENT, [LETTER], is_dead=False)
+    assert judge(SENT, [SENT], is_dead=True)
+    assert judge(SENT, [waiting(4)], is_dead=True)
+    assert judge(SENT, [replace(SENT, queue_id=1)], is_dead=False)
+    assert judge(SENT, [replace(LETTER, queue_id=1)], is_dead=True)
+
+
+def test_a_sent_message_is_stored_once_and_as_it_was_sent() -> None:
+    judge = sent_once_and_as_it_was.violations
+    delayed = replace(SENT, delay_level=2)
+
+    assert not judge(SENT, [SENT], delivers=True)
+    assert not judge(SENT, [LETTER], delivers=False)
+    assert not judge(delayed, [delayed.scheduled()], delivers=True)
+    assert not judge(delayed, [delayed], delivers=False)
+    assert not judge(delayed, [LETTER], delivers=True)
+    assert judge(SENT, [], delivers=False)
+    assert judge(SENT, [SENT, SENT], delivers=False)
+    assert judge(SENT, [replace(SENT, body=b"other")], delivers=False)
+    assert judge(SENT, [replace(LETTER, user_properties="")], delivers=False)
+    assert judge(delayed, [delayed], delivers=True)
+    assert judge(delayed, [replace(LETTER, delay_level=2)], delivers=False)
+
+
+def test_only_what_is_sent_to_a_retry_topic_may_lie_elsewhere() -> None:
+    judge = sent_once_and_as_it_was.violations
+    sent = copy("T0", 1)
+
+    assert not judge(sent, [sent], delivers=True)
+    assert judge(sent, [replace(sent, queue_id=0)], delivers=True)
+    assert judge(sent, [replace(sent, topic="%DLQ%T0", queue_id=0)], delivers=True)
+    assert not judge(LETTER, [LETTER], delivers=True)

@@ -20,6 +20,7 @@ from crashmq.models.knowledge.progress import TopicsWritten
 from crashmq.models.knowledge.promises import Promises
 from crashmq.models.laws.group_topics import (
     a_group_is_as_it_was_configured,
+    a_topic_has_the_queues_asked_for,
     a_topic_is_written_before_it_is_used,
     the_version_counts_changes,
 )
@@ -35,6 +36,24 @@ def test_a_group_and_its_topics_are_written_before_they_are_used() -> None:
     assert not judge("g", WRITTEN, frozenset({"%RETRY%g"}))
     assert judge("g", WRITTEN, frozenset({"%DLQ%g"}))
     assert judge("h", WRITTEN, frozenset())
+
+
+def test_a_topic_of_a_sent_message_has_the_eight_queues_asked_for() -> None:
+    judge = a_topic_has_the_queues_asked_for.violations
+
+    assert not judge("N0", 8)
+    assert judge("N0", 4)
+    assert judge("N0", -1)
+
+
+def test_a_group_retries_as_often_as_it_may_be_configured() -> None:
+    groups = GroupConfigs()
+    groups.of["g"] = frozenset({TOLD, GroupConfig(0, 1)})
+
+    assert groups.retries_of("g") == {3, 0}
+    assert groups.retries_of("h") == {16}
+    groups.forget()
+    assert groups.retries_of("h") == frozenset()
 
 
 def test_the_same_topics_have_the_same_version() -> None:

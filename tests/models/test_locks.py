@@ -75,6 +75,37 @@ def test_a_lock_that_another_one_has_is_given_after_a_minute(
     assert (not given, not refused) == (may_be_given, may_be_refused)
 
 
+@pytest.mark.parametrize(
+    ("locks", "ended_ms", "are_held"),
+    [
+        ((), 0, False),
+        ((Lock("c0", 100, 100),), 100 + MINUTE_MS, True),
+        ((Lock("c0", 100, 100),), 101 + MINUTE_MS, False),
+        ((Lock("c0", 100, 200),), 101 + MINUTE_MS, None),
+        ((Lock("c0", 0, 0), Lock("c1", 200, 200)), 101 + MINUTE_MS, True),
+        ((Lock("c0", 0, 0), Lock("c1", 1, 1)), 101 + MINUTE_MS, False),
+        ((Lock(UNSURE),), 101 + MINUTE_MS, None),
+        ((Lock(UNSURE), Lock("c1", 200, 200)), 101 + MINUTE_MS, True),
+    ],
+)
+def test_a_group_holds_a_lock_until_the_last_of_them_has_expired(
+    locks: tuple[Lock, ...], ended_ms: int, are_held: bool | None
+) -> None:
+    known = Locks()
+    for number, lock in enumerate(locks):
+        known.of_broker["g", "T0", number] = lock
+    known.of_broker["h", "T0", 0] = Lock("c9", ended_ms, ended_ms)
+
+    assert known.are_held("g", ended_ms, ended_ms) is are_held
+
+
+def test_a_step_in_which_the_last_lock_may_expire_does_not_tell() -> None:
+    known = Locks()
+    known.granted(C0, Lock("c0", 100, 100))
+
+    assert known.are_held("g", 100 + MINUTE_MS, 101 + MINUTE_MS) is None
+
+
 def test_an_orderly_consumer_works_under_a_lock_that_it_was_told_of_lately() -> None:
     given = an_orderly_consumer_has_the_lock.violations
     begins = an_orderly_consumer_begins_locked.violations

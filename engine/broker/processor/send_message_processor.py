@@ -100,9 +100,12 @@ class SendMessageProcessor:
         self._locks = locks
 
     def send_message(
-        self, message: Message, max_reconsume_times: int = GROUPS_OWN
+        self,
+        message: Message,
+        max_reconsume_times: int = GROUPS_OWN,
+        queue_nums: int = CLIENT_QUEUE_NUMS,
     ) -> SendResponse:
-        """Store a message; its topic is created if it is new.
+        """Store a message; a new topic is created with ``queue_nums`` queues.
 
         A message for a retry topic goes to the dead-letter topic after
         ``max_reconsume_times`` tries, and at once if a client of the group holds a
@@ -125,12 +128,12 @@ class SendMessageProcessor:
             if topic is None:
                 return _no_retry_queue(name)
             return self._put(message, topic)
-        known = self.topic_of(message.topic)
+        known = self.topic_of(message.topic, queue_nums)
         if known is None:
             why = f"topic {message.topic} does not exist: create it."
             return SendResponse(ResponseCode.TOPIC_NOT_EXIST, remark=why)
         response = self._put(message, known)
-        self.topic_of(message.topic)  # as ``put_in_its_topic``
+        self.topic_of(message.topic, queue_nums)  # as ``put_in_its_topic``
         return response
 
     def topic_of(

@@ -1,0 +1,67 @@
+"""The walk through messages that producers send through the broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crashmq.models.files.config_files import TOPICS_PATH, config_pair
+from crashmq.models.history import PutAsked, SendAnswered
+from crashmq.models.knowledge.moments import At, Moment
+from crashmq.models.knowledge.moments_of_consumers import MessageSent
+from crashmq.models.knowledge.walk_topics import saw_topics_needed
+
+RETRY = "%RETRY%"
+DEAD_LETTERS = "%DLQ%"
+OF_GROUPS = "%"
+"""So begin the topics that belong to groups."""
+
+
+def saw_send(at: At, event: SendAnswered, at_ms: int) -> Iterator[Moment]:
+    """Yield the moments of a message that a producer sent; none beside other ops."""
+    if not at.step.is_alone:
+        return
+    topic = event.message.topic
+    group = topic.removeprefix(RETRY)
+    is_of_group = topic.startswith(RETRY)
+    if is_of_group and not group:
+        return  # no group has this topic, so the broker refuses the message
+    copies = [
+        message
+        for entry in at.step.entries
+        if isinstance(entry.event, PutAsked)
+        for message in entry.event.messages
+        if message.unique_key == event.message.unique_key
+    ]
+    is_dead = _is_dead(at, event, group, at_ms) if is_of_group else None
+    yield MessageSent(*at, event, copies, is_dead, _queues(at, topic))
+    if is_of_group:
+        yield from saw_topics_needed(at, group)
+
+
+def _is_dead(at: At, event: SendAnswered, group: str, at_ms: int) -> bool | None:
+    """Whether a message for a retry topic has to be a dead letter; None: unknown.
+
+    Source: SendMessageProcessor#handleRetryAndDLQ.
+    """
+    op, times = event.op, event.message.reconsume_times
+    most = frozenset({op.max_reconsume_times})
+    if op.max_reconsume_times < 0:
+        most = at.known.progress.groups.retries_of(group)
+    is_tried_out = {times > one for one in most}
+    begun_ms = at.step.entries[0].at_ms
+    is_locked = at.known.consumption.locks.are_held(group, begun_ms, at_ms)
+    if is_tried_out == {True} or is_locked:
+        return True
+    return False if is_tried_out == {False} and is_locked is False else None
+
+
+def _queues(at: At, topic: str) -> int | None:
+    """How many queues the broker's file says that a topic has; -1: it is not there."""
+    is_known = not (at.known.progress.topics.is_doubtful or at.known.setup.begins_with)
+    if topic.startswith(OF_GROUPS) or not is_known or at.step.fails_calls:
+        return None
+    row = config_pair(at.look.files(), TOPICS_PATH).rows.get(topic)
+    if not isinstance(row, dict):
+        return -1
+    read, written = (row.get(f"{one}QueueNums", -1) for one in ("read", "write"))
+    return int(written) if read == written else -1
