@@ -101,10 +101,8 @@ def describe(op: Event) -> str:
             return _describe_group(op)
         case FillDisk(percent):
             return f"fill the disk to {percent} %" if percent else "free the disk"
-        case Shutdown():
-            return "shutdown"
-        case Restart():
-            return "restart"
+        case Shutdown() | Restart():
+            return type(op).__name__.lower()
         case During(inner, at_action, event):
             return f"{describe(inner)}; at disk action {at_action}: {describe(event)}"
         case Session(ops):

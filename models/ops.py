@@ -110,6 +110,7 @@ class Capability(Enum):
 EVERYTHING = frozenset(Capability)
 """What our own engine can do on a simulated disk."""
 
+_SEVERAL = frozenset({Capability.RUNS_SEVERAL})
 _NONE: frozenset[Capability] = frozenset()
 
 UNIT_ENTRY = -1
@@ -888,15 +889,13 @@ def needs(op: Event) -> frozenset[Capability]:
         case During(inner, _, Crash(kind="process_kill")):
             return needs(inner)
         case During(inner, _, event):
-            here = {Capability.STEPS_IN}
-            if isinstance(event, OP_CLASSES):
-                here.add(Capability.RUNS_SEVERAL)
-            return frozenset(here) | needs(inner) | needs(event)
+            beside = _SEVERAL if isinstance(event, OP_CLASSES) else _NONE
+            own = beside | {Capability.STEPS_IN}
+            return own | needs(inner) | needs(event)
         case Session(ops):
-            return frozenset().union(*[needs(part) for part in ops])
+            return _NONE.union(*map(needs, ops))
         case Together(ops):
-            here = {Capability.RUNS_SEVERAL}
-            return frozenset(here).union(*[needs(part) for part in ops])
+            return _SEVERAL.union(*map(needs, ops))
         case RunService():
             return frozenset({Capability.TURNS_SERVICES})
         case AdvanceClock():

@@ -362,20 +362,23 @@ class Interpreter:
                     if subject.is_up:
                         return stopped
                 return self._start(who)
-            case Damage():
-                seen = subject.damage(op)
-                if isinstance(seen, Damaged):
-                    self._note(who, FileDamaged(seen))
-                return seen
-            case PlantFile():
-                seen = subject.plant(op)
-                if isinstance(seen, Planted):
-                    self._note(who, FilePlanted(seen))
-                return seen
+            case Damage() | PlantFile():
+                return self._tamper(op, who)
             case During() | Together() | Session():
                 raise AssertionError("what is made of ops is not simple")
             case _:
                 assert_never(op)
+
+    def _tamper(self, op: Damage | PlantFile, who: int) -> Observation:
+        if isinstance(op, Damage):
+            seen = self._subject.damage(op)
+        else:
+            seen = self._subject.plant(op)
+        if isinstance(seen, Damaged):
+            self._note(who, FileDamaged(seen))
+        elif isinstance(seen, Planted):
+            self._note(who, FilePlanted(seen))
+        return seen
 
     def _read(self, op: Read, who: int) -> Observation:
         if self._running.is_alone:

@@ -134,14 +134,8 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             yield from saw_topics_needed(at, queue.group)
         case SendAnswered():
             yield from saw_send(at, event, at_ms)
-        case OffsetSent(queue, offset, kept):
-            if queue in known.taken:  # it tells where it begins before it pulls
-                is_anew = known.taken[queue].is_anew(offset)
-                known.owed.begins(known.key_of(queue), offset, is_anew=is_anew)
-            _saw_commit(at, queue, offset)
-            if kept != NOT_KNOWN:
-                yield from _saw_kept(at, queue, kept)
-                yield from _stop_at_commit(at, queue, offset, kept)
+        case OffsetSent():
+            yield from _saw_offset_sent(at, event)
         case _:
             pass
 
@@ -256,6 +250,18 @@ def _saw_commit(at: At, queue: OneQueue, offset: int) -> None:
         known.local[key] = offset
     else:
         at.known.progress.set(key, offset, is_certain=False)
+
+
+def _saw_offset_sent(at: At, event: OffsetSent) -> Iterator[Moment]:
+    known = at.known.consumption
+    queue, offset, kept = event.queue, event.offset, event.kept
+    if queue in known.taken:  # it tells where it begins before it pulls
+        is_anew = known.taken[queue].is_anew(offset)
+        known.owed.begins(known.key_of(queue), offset, is_anew=is_anew)
+    _saw_commit(at, queue, offset)
+    if kept != NOT_KNOWN:
+        yield from _saw_kept(at, queue, kept)
+        yield from _stop_at_commit(at, queue, offset, kept)
 
 
 def _saw_kept(at: At, queue: OneQueue, kept: int) -> Iterator[Moment]:
