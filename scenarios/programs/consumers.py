@@ -225,7 +225,7 @@ def outlive(draft: Draft) -> None:
     for client in joined:
         add(TurnConsumer(client, "pull", 8))
         if chance.coin():
-            add(consumed_by(draft, client), TurnConsumer(client, "pull"))
+            add(_consumed(draft, client), TurnConsumer(client, "pull"))
         if chance.one_in(3):
             add(TurnConsumer(client, "persist"))
     crash = Crash("power_loss") if chance.coin() else draft.drawn.crash()
@@ -233,7 +233,7 @@ def outlive(draft: Draft) -> None:
     if chance.coin():  # nobody answers for a while
         add(UNANSWERED)
         for client in joined:
-            add(TurnConsumer(client, chance.pick(TASKS), 8), consumed_by(draft, client))
+            add(TurnConsumer(client, chance.pick(TASKS), 8), _consumed(draft, client))
     add(Restart())
     for _ in range(chance.integer(1, 2)):
         if chance.coin():
@@ -243,7 +243,7 @@ def outlive(draft: Draft) -> None:
             add(pause, *[TurnConsumer(client, "heartbeat") for client in joined])
             add(*[TurnConsumer(client, "pull", 8) for client in joined])
         if chance.coin():
-            add(*[consumed_by(draft, client) for client in joined])
+            add(*[_consumed(draft, client) for client in joined])
 
 
 def stay(draft: Draft) -> None:
@@ -256,7 +256,7 @@ def stay(draft: Draft) -> None:
         add(AdvanceClock(chance.pick(STAYS_MS)))
         for client in few:
             add(TurnConsumer(client, "heartbeat"), TurnConsumer(client, "lock"))
-        add(consumed_by(draft, few[0]))
+        add(_consumed(draft, few[0]))
     if len(few) > 1 and chance.coin():
         _fall_silent(draft, *few)
     elif chance.coin():
@@ -265,7 +265,7 @@ def stay(draft: Draft) -> None:
     draft.joined[one.client] = one
     add(one, TurnConsumer(one.client, "rebalance"))
     for client in few:
-        add(consumed_by(draft, client), TurnConsumer(client, "rebalance"))
+        add(_consumed(draft, client), TurnConsumer(client, "rebalance"))
     add(TurnConsumer(one.client, "rebalance"))
 
 
@@ -302,9 +302,7 @@ def _reset(draft: Draft) -> None:
     add(draft.drawn.stock(address), REPUT)
     add(SOON, *[TurnConsumer(client, "rebalance") for client in its], SOON)
     for client in its:
-        add(
-            TurnConsumer(client, "pull", chance.pick(TIMES)), consumed_by(draft, client)
-        )
+        add(TurnConsumer(client, "pull", chance.pick(TIMES)), _consumed(draft, client))
     add(ResetOffset(group, *address, chance.integer(0, 2) if chance.coin() else offset))
     if chance.coin():
         add(TurnConsumer(its[0], "persist"))  # that changes nothing now
@@ -367,7 +365,7 @@ def _work(draft: Draft, client: str) -> None:
     if chance.coin():
         add(AdvanceClock(chance.pick(PAUSES_MS)))
     add(TurnConsumer(client, "pull", chance.pick(TIMES)))
-    add(consumed_by(draft, client))
+    add(_consumed(draft, client))
     if chance.coin():
         add(TurnConsumer(client, "pull"))
 
@@ -426,8 +424,7 @@ def _commit_itself(draft: Draft, client: str) -> None:
     add(Consume(client, times=chance.pick(TIMES)))
 
 
-def consumed_by(draft: Draft, client: str) -> Consume:
-    """An op in which a consumer consumes some of what waits."""
+def _consumed(draft: Draft, client: str) -> Consume:
     chance = draft.chance
     status = chance.pick(draft.space.consumed)
     who = draft.joined.get(client)
@@ -466,7 +463,7 @@ def _lose_locks(draft: Draft, orderly: list[str]) -> None:
     elif is_away:
         add(Shutdown())
     add(UNANSWERED)
-    add(*[consumed_by(draft, client) for client in orderly])
+    add(*[_consumed(draft, client) for client in orderly])
     if is_away:
         add(Restart())
     for client in orderly:
@@ -487,7 +484,7 @@ def _hand_over(draft: Draft, client: str) -> None:
         draft.add(EndConsumer(other.client, chance.pick(ENDS)) if goes else other)
     if chance.coin():
         draft.add(AdvanceClock(HELD_MS))
-    works, looks = consumed_by(draft, client), TurnConsumer(client, "rebalance")
+    works, looks = _consumed(draft, client), TurnConsumer(client, "rebalance")
     _at_once(draft, (works, looks) if chance.coin() else (looks, works))
     _rebalance_all(draft)
 
@@ -517,7 +514,7 @@ def _beside(draft: Draft, joined: tuple[str, ...]) -> Op:
         case "put":
             return draft.drawn.put()
         case "consume":
-            return consumed_by(draft, client)
+            return _consumed(draft, client)
         case "end":
             return EndConsumer(client, chance.pick(ENDS))
         case "turn":
@@ -577,10 +574,10 @@ def _turn_all(draft: Draft, members: list[StartConsumer]) -> None:
     """Add ops: all consumers of a group pull, and consume it."""
     for one in members:
         draft.add(TurnConsumer(one.client, "pull", 2))
-        draft.add(_amid_a_fault(draft, consumed_by(draft, one.client)))
+        draft.add(_amid_a_fault(draft, _consumed(draft, one.client)))
         if draft.chance.coin():
             draft.add(A_SECOND, TurnConsumer(one.client, "pull", 2))
-            draft.add(consumed_by(draft, one.client))
+            draft.add(_consumed(draft, one.client))
 
 
 def _begin_again(draft: Draft, members: list[StartConsumer]) -> None:
@@ -627,5 +624,5 @@ def _amid_a_fault(draft: Draft, op: Op) -> Op:
 def _work_amid(draft: Draft, members: list[StartConsumer]) -> None:
     """Add ops: a consumer works while messages are delivered."""
     client = draft.chance.pick(members).client
-    ops: tuple[Op, ...] = (DELIVER, REPUT, consumed_by(draft, client))
+    ops: tuple[Op, ...] = (DELIVER, REPUT, _consumed(draft, client))
     draft.add(draft.drawn.together(ops))
