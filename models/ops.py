@@ -866,22 +866,19 @@ NESTING_MAX = 2
 def needs(op: Event) -> frozenset[Capability]:
     """The capabilities that a subject must have for ``op`` not to be ``Skipped``.
 
-    A process kill needs none: a subject where nothing can happen during an op is killed
-    right after it.
+    A process kill needs none: where nothing can happen amid an op, it comes after it.
     """
     match op:
         case During(inner, _, Crash(kind="process_kill")):
             return needs(inner)
         case During(inner, _, event):
-            here = {Capability.STEPS_IN}
-            if isinstance(event, OP_CLASSES):
-                here.add(Capability.RUNS_SEVERAL)
-            return frozenset(here) | needs(inner) | needs(event)
+            several = {Capability.RUNS_SEVERAL} if isinstance(event, OP_CLASSES) else ()
+            here = frozenset({Capability.STEPS_IN, *several})
+            return here | needs(inner) | needs(event)
         case Session(ops):
             return frozenset().union(*[needs(part) for part in ops])
         case Together(ops):
-            here = {Capability.RUNS_SEVERAL}
-            return frozenset(here).union(*[needs(part) for part in ops])
+            return frozenset({Capability.RUNS_SEVERAL}).union(*map(needs, ops))
         case RunService():
             return frozenset({Capability.TURNS_SERVICES})
         case AdvanceClock():

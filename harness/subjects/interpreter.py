@@ -362,16 +362,8 @@ class Interpreter:
                     if subject.is_up:
                         return stopped
                 return self._start(who)
-            case Damage():
-                seen = subject.damage(op)
-                if isinstance(seen, Damaged):
-                    self._note(who, FileDamaged(seen))
-                return seen
-            case PlantFile():
-                seen = subject.plant(op)
-                if isinstance(seen, Planted):
-                    self._note(who, FilePlanted(seen))
-                return seen
+            case Damage() | PlantFile():
+                return self._change_files(op, who)
             case During() | Together() | Session():
                 raise AssertionError("what is made of ops is not simple")
             case _:
@@ -560,6 +552,17 @@ class Interpreter:
             self._subject.positions().flushed_where,
         )
         return told, waited_ms
+
+    def _change_files(self, op: Damage | PlantFile, who: int) -> Observation:
+        if isinstance(op, Damage):
+            seen = self._subject.damage(op)
+            if isinstance(seen, Damaged):
+                self._note(who, FileDamaged(seen))
+            return seen
+        seen = self._subject.plant(op)
+        if isinstance(seen, Planted):
+            self._note(who, FilePlanted(seen))
+        return seen
 
     def _delete_topic(self, op: DeleteTopic, who: int) -> Observation:
         if not self._subject.is_up:

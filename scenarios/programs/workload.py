@@ -18,7 +18,7 @@ from crashmq.models.program import Program, Setup
 from crashmq.scenarios.catalogue.scenarios import Scenario
 from crashmq.scenarios.programs.ageing import serve, wait
 from crashmq.scenarios.programs.chance import Chance, SeededChance
-from crashmq.scenarios.programs.consumers import consume, outlive, retry, stay
+from crashmq.scenarios.programs.consumers import consume, outlive, retry, send, stay
 from crashmq.scenarios.programs.consuming import progress
 from crashmq.scenarios.programs.crashing import crash, first_start, restart
 from crashmq.scenarios.programs.delaying import delay
@@ -30,7 +30,6 @@ from crashmq.scenarios.programs.losing import damage, delete, expire, perhaps_di
 from crashmq.scenarios.programs.meeting import contend, interleave, together
 from crashmq.scenarios.programs.overlapping import overlap
 from crashmq.scenarios.programs.restricting import within
-from crashmq.scenarios.programs.sending import send
 from crashmq.scenarios.programs.space import Kind, Space
 
 Phrase: TypeAlias = Callable[[Draft], None]

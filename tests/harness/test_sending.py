@@ -28,7 +28,7 @@ from crashmq.models.verdict import Outcome
 BROKER = Setup(keeps_progress=True)
 MINUTE_MS = 60_000
 OF_G = SendMessage("%RETRY%g", 0, 16)
-JOINS = (
+JOINS: tuple[Op, ...] = (
     *(StartConsumer(f"c{n}", "g", "T0", is_orderly=True) for n in range(2)),
     *(TurnConsumer(f"c{n}", "rebalance") for n in (0, 1, 0, 1)),
     *(TurnConsumer(f"c{n}", "lock") for n in range(2)),
