@@ -129,6 +129,8 @@ NEW_TOPICS: Final = ("N0", "N1")
 """Topics to which nothing is put."""
 LEVELS: Final = (0, 0, 0, 1, 3)
 SENT_MAX = 3
+SENT_BESIDE = 8
+"""One of so many messages is sent while another is, and while a client locks queues."""
 ELSEWHERE = 4
 """One of so many messages is for a topic that is not one of retries."""
 
@@ -618,9 +620,14 @@ def send(draft: Draft) -> None:
     if one.is_orderly:
         _lock_queues(draft, one)
     for _ in range(chance.integer(1, SENT_MAX)):
-        add(_sent(draft, one, most))
+        sent = _sent(draft, one, most)
+        if chance.one_in(SENT_BESIDE):
+            locks = TurnConsumer(one.client, "lock")
+            _at_once(draft, [sent, locks, _sent(draft, one, most)])
+        else:
+            add(_amid_a_fault(draft, sent))
     if chance.coin():
-        add(RunService("reput"))
+        add(REPUT)
 
 
 def _most_of(draft: Draft, group: str) -> int:
