@@ -62,12 +62,10 @@ from crashmq.models.ops import (
 def describe(op: Event) -> str:
     """An op in one line of text."""
     match op:
-        case PutMessage():
+        case PutMessage() | SendMessage():
             return _describe_put(op)
         case PutBatch():
             return _describe_batch(op)
-        case SendMessage():
-            return _describe_send(op)
         case PullMessage():
             return _describe_pull(op)
         case LookMessage(phy_offset):
@@ -136,12 +134,6 @@ def _describe_batch(op: PutBatch) -> str:
     waits = "" if op.wait_store_ok else ", not waiting for the flush"
     sizes = ", ".join(map(str, op.body_sizes))
     return f"put a batch of {sizes} B to {op.topic}/{op.queue_id}{tagged}{waits}"
-
-
-def _describe_send(op: SendMessage) -> str:
-    most = op.max_reconsume_times
-    bounded = f", max_reconsume_times {most}" if most >= 0 else ""
-    return f"send {_describe_put(op.put).removeprefix('put ')}{bounded}"
 
 
 def _describe_pull(op: PullMessage) -> str:
@@ -251,7 +243,11 @@ def _describe_range(op: QueryMessage) -> str:
     return f", stored from {op.begin_ms} to {op.end_ms} ms"
 
 
-def _describe_put(op: PutMessage) -> str:
+def _describe_put(op: PutMessage | SendMessage) -> str:
+    if isinstance(op, SendMessage):
+        most = op.max_reconsume_times
+        bounded = f", max_reconsume_times {most}" if most >= 0 else ""
+        return f"send {_describe_put(op.put).removeprefix('put ')}{bounded}"
     kind = "" if op.transaction == "none" else f"{op.transaction} message of "
     parts = [f"put {kind}{op.body_size} B to {op.topic}/{op.queue_id}"]
     if op.tags:

@@ -882,8 +882,7 @@ NESTING_MAX = 2
 def needs(op: Event) -> frozenset[Capability]:
     """The capabilities that a subject must have for ``op`` not to be ``Skipped``.
 
-    A process kill needs none: a subject where nothing can happen during an op is killed
-    right after it.
+    A process kill needs none: where nothing can happen amid an op, it comes after it.
     """
     match op:
         case During(inner, _, Crash(kind="process_kill")):

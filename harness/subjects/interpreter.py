@@ -363,22 +363,11 @@ class Interpreter:
                         return stopped
                 return self._start(who)
             case Damage() | PlantFile():
-                return self._tamper(op, who)
+                return self._change_files(op, who)
             case During() | Together() | Session():
                 raise AssertionError("what is made of ops is not simple")
             case _:
                 assert_never(op)
-
-    def _tamper(self, op: Damage | PlantFile, who: int) -> Observation:
-        if isinstance(op, Damage):
-            seen = self._subject.damage(op)
-        else:
-            seen = self._subject.plant(op)
-        if isinstance(seen, Damaged):
-            self._note(who, FileDamaged(seen))
-        elif isinstance(seen, Planted):
-            self._note(who, FilePlanted(seen))
-        return seen
 
     def _read(self, op: Read, who: int) -> Observation:
         if self._running.is_alone:
@@ -563,6 +552,17 @@ class Interpreter:
             self._subject.positions().flushed_where,
         )
         return told, waited_ms
+
+    def _change_files(self, op: Damage | PlantFile, who: int) -> Observation:
+        if isinstance(op, Damage):
+            seen = self._subject.damage(op)
+            if isinstance(seen, Damaged):
+                self._note(who, FileDamaged(seen))
+            return seen
+        seen = self._subject.plant(op)
+        if isinstance(seen, Planted):
+            self._note(who, FilePlanted(seen))
+        return seen
 
     def _delete_topic(self, op: DeleteTopic, who: int) -> Observation:
         if not self._subject.is_up:

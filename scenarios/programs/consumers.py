@@ -2,7 +2,8 @@
 
 A message that fails is sent back, waits for its delay level, is delivered to the
 group's retry topic, and is pulled there by the consumer that has that queue; after too
-many failures it is a dead letter.
+many failures it is a dead letter. So is a message that a producer sends to a retry
+topic, if it was tried too often or a client of the group holds a queue lock.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Final, Literal, TypeAlias
 from crashmq.models.files.record import delay_ms
 from crashmq.models.ops import (
     AdvanceClock,
+    ConfigureGroup,
     Consume,
     ConsumerEnd,
     ConsumerTask,
@@ -29,6 +31,7 @@ from crashmq.models.ops import (
     Restart,
     Resubscribe,
     RunService,
+    SendMessage,
     Shutdown,
     StartConsumer,
     TurnConsumer,
@@ -123,6 +126,21 @@ FAULTS = 12
 FAULT_ACTIONS_MAX = 6
 JOINS = 3
 """One of so many phrases begins with a consumer that joins, beside the first."""
+RETRIES: Final = (16, 0, 1, 3)
+"""Of a group that is configured, or as a request says: the default and others."""
+AROUND: Final = (-1, 0, 1)
+"""Of the most tries that are allowed."""
+A_LOCK_MS: Final = 60_000
+"""So long a broker keeps a lock that is not renewed."""
+ABOUT_ITS_END_MS: Final = (A_LOCK_MS, A_LOCK_MS + 1, A_LOCK_MS - 1)
+NEW_TOPICS: Final = ("N0", "N1")
+"""Topics to which nothing is put."""
+LEVELS: Final = (0, 0, 0, 1, 3)
+SENT_MAX = 3
+SENT_BESIDE = 8
+"""One of so many messages is sent while another is, and while a client locks queues."""
+ELSEWHERE = 4
+"""One of so many messages is for a topic that is not one of retries."""
 
 
 def consume(draft: Draft) -> None:
@@ -334,10 +352,10 @@ def _one_who_joins(draft: Draft) -> StartConsumer:
     if draft.joined and not chance.one_in(STRANGERS):
         groups = {one.group for one in draft.joined.values()}
         can_join = [one for one in can_join if one.group in groups] or can_join
-    return as_the_others(draft, chance.pick(can_join or draft.space.consumers))
+    return _as_the_others(draft, chance.pick(can_join or draft.space.consumers))
 
 
-def as_the_others(draft: Draft, who: StartConsumer) -> StartConsumer:
+def _as_the_others(draft: Draft, who: StartConsumer) -> StartConsumer:
     """The consumer, with the present subscription of its group."""
     others = [one for one in draft.joined.values() if one.group == who.group]
     if not others:
@@ -406,7 +424,7 @@ def _commit_itself(draft: Draft, client: str) -> None:
     one = chance.pick(joined or can_join)
     client = one.client
     if not joined:
-        one = as_the_others(draft, one)
+        one = _as_the_others(draft, one)
         add(one)
         draft.joined[client] = one
     for _ in range(2):
@@ -478,7 +496,7 @@ def _hand_over(draft: Draft, client: str) -> None:
     others = [one for one in draft.space.consumers if one.group == group]
     others = [one for one in others if one.client != client]
     if others:
-        other = as_the_others(draft, chance.pick(others))
+        other = _as_the_others(draft, chance.pick(others))
         draft.joined[other.client] = other
         goes = chance.one_in(AT_ONCE)
         draft.add(EndConsumer(other.client, chance.pick(ENDS)) if goes else other)
@@ -626,3 +644,80 @@ def _work_amid(draft: Draft, members: list[StartConsumer]) -> None:
     client = draft.chance.pick(members).client
     ops: tuple[Op, ...] = (DELIVER, REPUT, _consumed(draft, client))
     draft.add(draft.drawn.together(ops))
+
+
+def send(draft: Draft) -> None:
+    """Add ops: a producer sends messages, mostly to a group's retry topic."""
+    chance, add = draft.chance, draft.add
+    joined = tuple(draft.joined.values())
+    orderly = tuple([one for one in draft.space.consumers if one.is_orderly])
+    if orderly and chance.coin():
+        joined = orderly
+    elif not joined or chance.one_in(STRANGERS):
+        joined = draft.space.consumers
+    one = chance.pick(joined)
+    most = _most_of(draft, one.group)
+    if chance.one_in(3):
+        most = chance.pick(RETRIES)
+        add(ConfigureGroup(one.group, most))
+    if one.is_orderly:
+        _lock_queues(draft, one)
+    for _ in range(chance.integer(1, SENT_MAX)):
+        sent = _sent(draft, one, most)
+        if chance.one_in(SENT_BESIDE):
+            locks = TurnConsumer(one.client, "lock")
+            _at_once(draft, [sent, locks, _sent(draft, one, most)])
+        else:
+            add(_amid_a_fault(draft, sent))
+    if chance.coin():
+        add(REPUT)
+
+
+def _most_of(draft: Draft, group: str) -> int:
+    """How often a message of a group may be tried, by its newest configuration."""
+    for op in reversed(draft.ops):
+        if isinstance(op, ConfigureGroup) and op.group == group:
+            return op.retry_max_times
+    return RETRIES[0]
+
+
+def _lock_queues(draft: Draft, one: StartConsumer) -> None:
+    """Add ops: an orderly consumer and perhaps another of its group lock queues.
+
+    Then their locks expire or nearly do; perhaps one client has renewed its own.
+    """
+    chance, add = draft.chance, draft.add
+    its = [other for other in draft.space.consumers if other.group == one.group]
+    clients = tuple(dict.fromkeys([one.client, chance.pick(its).client]))
+    for other in its:
+        if other.client in clients and other.client not in draft.joined:
+            joins = _as_the_others(draft, other)
+            draft.joined[joins.client] = joins
+            add(joins)
+    for _ in clients:  # who has come first gives up some of its queues first
+        add(*[TurnConsumer(client, "rebalance") for client in clients])
+    add(*[TurnConsumer(client, "lock") for client in clients])
+    ms = chance.pick(ABOUT_ITS_END_MS)
+    if chance.coin():
+        add(AdvanceClock(ms))
+        return
+    half = A_LOCK_MS // 2
+    add(AdvanceClock(ms - half), TurnConsumer(chance.pick(clients), "lock"))
+    add(AdvanceClock(half))
+
+
+def _sent(draft: Draft, one: StartConsumer, most: int) -> SendMessage:
+    chance, space = draft.chance, draft.space
+    size, level = chance.pick(space.sizes).extra, chance.pick(LEVELS)
+    address = chance.pick(space.addresses)
+    if chance.one_in(ELSEWHERE):
+        topics = (address.topic, *NEW_TOPICS)
+        return SendMessage(chance.pick(topics), address.queue_id, size)
+    bound = chance.pick(RETRIES) if chance.one_in(3) else -1
+    # In a group that consumes in order, mostly its locks are to decide.
+    around = AROUND[:2] if one.is_orderly and chance.coin() else AROUND
+    tries = max(0, (bound if bound >= 0 else most) + chance.pick(around))
+    origin = f"RETRY_TOPIC={address.topic}"
+    return SendMessage(
+        f"%RETRY%{one.group}", 0, max(size, 1), tries, bound, level, origin
+    )

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from crashmq.scenarios.programs.consumers import consume, outlive, retry, stay
+from crashmq.scenarios.programs.consumers import consume, outlive, retry, send, stay
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.hanging import hang, suspend
-from crashmq.scenarios.programs.sending import send
 from crashmq.scenarios.programs.space import Kind
 
 OF_CONSUMERS: Final[dict[Kind, Callable[[Draft], None]]] = {

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashmq.models.ops import Op, Resubscribe, StartConsumer, Together
+from crashmq.models.ops import (
+    AdvanceClock,
+    ConfigureGroup,
+    Op,
+    Resubscribe,
+    SendMessage,
+    StartConsumer,
+    Together,
+)
 from crashmq.models.program import Program
 from crashmq.scenarios.catalogue.living_consumers import LIVING_CONSUMERS
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
@@ -73,3 +81,27 @@ def test_groups_of_other_scenarios_subscribe_other_topics_too() -> None:
         told = [op for p in programs for op in asking(p)]
         some = any(isinstance(op, Resubscribe) for op in told)
         assert some is bool(scenario.space.resubscriptions), scenario.name
+
+
+def test_producers_send_what_is_dead_by_its_tries_or_by_the_locks_of_its_group() -> (
+    None
+):
+    more, aged, topics = set[int](), set[int](), set[str]()
+    for name in ("retries", "rebalance"):
+        for episode in range(100):
+            program = program_for(SCENARIOS[name], 1, episode)
+            most: dict[str, int] = {}
+            for op, then in zip(program.ops, program.ops[1:], strict=False):
+                match op, then:
+                    case ConfigureGroup(group, times), _:
+                        most[group] = times
+                    case SendMessage(topic, _, _, times, bound), _:
+                        topics.add(topic)
+                        allowed = most.get(topic.removeprefix("%RETRY%"), 16)
+                        more.add(times - (bound if bound >= 0 else allowed))
+                    case AdvanceClock(ms), SendMessage():
+                        aged.add(ms)
+
+    assert {-1, 0, 1} <= more
+    assert {30_000, 59_999, 60_000, 60_001} <= aged
+    assert {"%RETRY%q", "%RETRY%r", "%RETRY%o", "N0", "T0"} <= topics
