@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -30,14 +31,21 @@ _IN_MEMORY = Path("/dev/shm")
 _ROOM_IN_MEMORY = 8 << 30
 
 
-def pytest_configure() -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
     """Put temporary directories into memory if there is room.
 
     Nobody cuts the power amid a test, and thousands of directories are synced and
-    removed; on a disk the tests wait for that longer than they run.
+    removed; on a disk the tests wait for that longer than they run. They are removed at
+    the end: ``--basetemp`` keeps them.
     """
-    if _IN_MEMORY.is_dir() and shutil.disk_usage(_IN_MEMORY).free >= _ROOM_IN_MEMORY:
-        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_IN_MEMORY))
+    is_worker = hasattr(config, "workerinput")
+    if is_worker or config.option.basetemp is not None or not _IN_MEMORY.is_dir():
+        return
+    if shutil.disk_usage(_IN_MEMORY).free >= _ROOM_IN_MEMORY:
+        made = tempfile.mkdtemp(prefix="crashmq-tests-", dir=_IN_MEMORY)
+        config.option.basetemp = made
+        config.add_cleanup(lambda: shutil.rmtree(made, ignore_errors=True))
 
 
 def pytest_xdist_auto_num_workers() -> int:
