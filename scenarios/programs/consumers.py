@@ -243,7 +243,7 @@ def outlive(draft: Draft) -> None:
     for client in joined:
         add(TurnConsumer(client, "pull", 8))
         if chance.coin():
-            add(_consumed(draft, client), TurnConsumer(client, "pull"))
+            add(consumed_by(draft, client), TurnConsumer(client, "pull"))
         if chance.one_in(3):
             add(TurnConsumer(client, "persist"))
     crash = Crash("power_loss") if chance.coin() else draft.drawn.crash()
@@ -251,7 +251,7 @@ def outlive(draft: Draft) -> None:
     if chance.coin():  # nobody answers for a while
         add(UNANSWERED)
         for client in joined:
-            add(TurnConsumer(client, chance.pick(TASKS), 8), _consumed(draft, client))
+            add(TurnConsumer(client, chance.pick(TASKS), 8), consumed_by(draft, client))
     add(Restart())
     for _ in range(chance.integer(1, 2)):
         if chance.coin():
@@ -261,7 +261,7 @@ def outlive(draft: Draft) -> None:
             add(pause, *[TurnConsumer(client, "heartbeat") for client in joined])
             add(*[TurnConsumer(client, "pull", 8) for client in joined])
         if chance.coin():
-            add(*[_consumed(draft, client) for client in joined])
+            add(*[consumed_by(draft, client) for client in joined])
 
 
 def stay(draft: Draft) -> None:
@@ -274,7 +274,7 @@ def stay(draft: Draft) -> None:
         add(AdvanceClock(chance.pick(STAYS_MS)))
         for client in few:
             add(TurnConsumer(client, "heartbeat"), TurnConsumer(client, "lock"))
-        add(_consumed(draft, few[0]))
+        add(consumed_by(draft, few[0]))
     if len(few) > 1 and chance.coin():
         _fall_silent(draft, *few)
     elif chance.coin():
@@ -283,7 +283,7 @@ def stay(draft: Draft) -> None:
     draft.joined[one.client] = one
     add(one, TurnConsumer(one.client, "rebalance"))
     for client in few:
-        add(_consumed(draft, client), TurnConsumer(client, "rebalance"))
+        add(consumed_by(draft, client), TurnConsumer(client, "rebalance"))
     add(TurnConsumer(one.client, "rebalance"))
 
 
@@ -320,7 +320,9 @@ def _reset(draft: Draft) -> None:
     add(draft.drawn.stock(address), REPUT)
     add(SOON, *[TurnConsumer(client, "rebalance") for client in its], SOON)
     for client in its:
-        add(TurnConsumer(client, "pull", chance.pick(TIMES)), _consumed(draft, client))
+        add(
+            TurnConsumer(client, "pull", chance.pick(TIMES)), consumed_by(draft, client)
+        )
     add(ResetOffset(group, *address, chance.integer(0, 2) if chance.coin() else offset))
     if chance.coin():
         add(TurnConsumer(its[0], "persist"))  # that changes nothing now
@@ -383,7 +385,7 @@ def _work(draft: Draft, client: str) -> None:
     if chance.coin():
         add(AdvanceClock(chance.pick(PAUSES_MS)))
     add(TurnConsumer(client, "pull", chance.pick(TIMES)))
-    add(_consumed(draft, client))
+    add(consumed_by(draft, client))
     if chance.coin():
         add(TurnConsumer(client, "pull"))
 
@@ -442,7 +444,8 @@ def _commit_itself(draft: Draft, client: str) -> None:
     add(Consume(client, times=chance.pick(TIMES)))
 
 
-def _consumed(draft: Draft, client: str) -> Consume:
+def consumed_by(draft: Draft, client: str) -> Consume:
+    """An op in which a consumer's listener works, with a result of the space."""
     chance = draft.chance
     status = chance.pick(draft.space.consumed)
     who = draft.joined.get(client)
@@ -481,7 +484,7 @@ def _lose_locks(draft: Draft, orderly: list[str]) -> None:
     elif is_away:
         add(Shutdown())
     add(UNANSWERED)
-    add(*[_consumed(draft, client) for client in orderly])
+    add(*[consumed_by(draft, client) for client in orderly])
     if is_away:
         add(Restart())
     for client in orderly:
@@ -502,7 +505,7 @@ def _hand_over(draft: Draft, client: str) -> None:
         draft.add(EndConsumer(other.client, chance.pick(ENDS)) if goes else other)
     if chance.coin():
         draft.add(AdvanceClock(HELD_MS))
-    works, looks = _consumed(draft, client), TurnConsumer(client, "rebalance")
+    works, looks = consumed_by(draft, client), TurnConsumer(client, "rebalance")
     _at_once(draft, (works, looks) if chance.coin() else (looks, works))
     _rebalance_all(draft)
 
@@ -532,7 +535,7 @@ def _beside(draft: Draft, joined: tuple[str, ...]) -> Op:
         case "put":
             return draft.drawn.put()
         case "consume":
-            return _consumed(draft, client)
+            return consumed_by(draft, client)
         case "end":
             return EndConsumer(client, chance.pick(ENDS))
         case "turn":
@@ -592,10 +595,10 @@ def _turn_all(draft: Draft, members: list[StartConsumer]) -> None:
     """Add ops: all consumers of a group pull, and consume it."""
     for one in members:
         draft.add(TurnConsumer(one.client, "pull", 2))
-        draft.add(_amid_a_fault(draft, _consumed(draft, one.client)))
+        draft.add(_amid_a_fault(draft, consumed_by(draft, one.client)))
         if draft.chance.coin():
             draft.add(A_SECOND, TurnConsumer(one.client, "pull", 2))
-            draft.add(_consumed(draft, one.client))
+            draft.add(consumed_by(draft, one.client))
 
 
 def _begin_again(draft: Draft, members: list[StartConsumer]) -> None:
@@ -642,7 +645,7 @@ def _amid_a_fault(draft: Draft, op: Op) -> Op:
 def _work_amid(draft: Draft, members: list[StartConsumer]) -> None:
     """Add ops: a consumer works while messages are delivered."""
     client = draft.chance.pick(members).client
-    ops: tuple[Op, ...] = (DELIVER, REPUT, _consumed(draft, client))
+    ops: tuple[Op, ...] = (DELIVER, REPUT, consumed_by(draft, client))
     draft.add(draft.drawn.together(ops))
 
 
@@ -667,8 +670,10 @@ def send(draft: Draft) -> None:
         if chance.one_in(SENT_BESIDE):
             locks = TurnConsumer(one.client, "lock")
             _at_once(draft, [sent, locks, _sent(draft, one, most)])
-        else:
+        elif "retry" in draft.space.kinds:
             add(_amid_a_fault(draft, sent))
+        else:  # of a scenario whose disks do not fail
+            add(sent)
     if chance.coin():
         add(REPUT)
 

@@ -24,10 +24,9 @@ from crashmq.scenarios.programs.consumers import (
     DELIVER,
     FIRST_LEVEL,
     PAUSES_MS,
-    PLACES,
     REPUT,
-    TIMES,
     consume,
+    consumed_by,
 )
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.space import often
@@ -56,7 +55,7 @@ def hang(draft: Draft) -> None:
     for _ in range(chance.integer(1, 2)):
         add(Consume(client, 0, chance.pick(MANY), "hangs"))
     if chance.coin():
-        add(_consumed(draft, client))
+        add(consumed_by(draft, client))
     add(AdvanceClock(chance.pick(HAD_MS)))
     if chance.coin():
         add(*[TurnConsumer(name, "heartbeat") for name in draft.joined])
@@ -67,7 +66,7 @@ def hang(draft: Draft) -> None:
         add(TurnConsumer(client, "pull", 2), TurnConsumer(client, "persist"))
     if draft.setup.delivers_delayed and chance.coin():
         add(REPUT, AdvanceClock(delay_ms(FIRST_LEVEL)), DELIVER, REPUT)
-        add(TurnConsumer(client, "pull", 2), _consumed(draft, client))
+        add(TurnConsumer(client, "pull", 2), consumed_by(draft, client))
 
 
 def _bring(draft: Draft, client: str) -> None:
@@ -77,12 +76,6 @@ def _bring(draft: Draft, client: str) -> None:
     its = tuple([one for one in addresses if one.topic in topics]) or addresses
     draft.add(draft.drawn.stock(draft.chance.pick(its)), REPUT)
     draft.add(A_SECOND, TurnConsumer(client, "pull", 8))
-
-
-def _consumed(draft: Draft, client: str) -> Consume:
-    chance = draft.chance
-    status = chance.pick(draft.space.consumed)
-    return Consume(client, chance.pick(PLACES), chance.pick(TIMES), status)
 
 
 def _clean(draft: Draft, client: str) -> None:
@@ -119,10 +112,10 @@ def suspend(draft: Draft) -> None:
         if chance.coin():
             add(AdvanceClock(chance.pick(PAUSES_MS)), TurnConsumer(client, "pull", 2))
         if chance.coin():
-            add(_consumed(draft, client), TurnConsumer(client, "rebalance"))
+            add(consumed_by(draft, client), TurnConsumer(client, "rebalance"))
     if chance.one_in(SELDOM):
         return
     add(TurnConsumer(client, "resume"))
     if chance.coin():
         add(TurnConsumer(client, "rebalance"))
-    add(A_SECOND, TurnConsumer(client, "pull", 2), _consumed(draft, client))
+    add(A_SECOND, TurnConsumer(client, "pull", 2), consumed_by(draft, client))
