@@ -9,18 +9,18 @@ from dataclasses import replace
 from typing import get_args
 
 import pytest
+from client_stories import C0, ONE_QUEUE, REPUT, Story, begins, put
 
 from crashmq.harness.episodes.episode import Episode
 from crashmq.models.history import (
     Consumed,
     ConsumerEnded,
-    Happening,
     OffsetRead,
     OffsetSent,
     PullSent,
     QueuesHeld,
 )
-from crashmq.models.observations import Done, Interleaved, OffsetKept, Skipped
+from crashmq.models.observations import Done, Interleaved, Skipped
 from crashmq.models.ops import (
     AdvanceClock,
     Consume,
@@ -29,7 +29,6 @@ from crashmq.models.ops import (
     During,
     EndConsumer,
     Op,
-    PutBatch,
     PutMessage,
     QueryOffset,
     ResetOffset,
@@ -42,67 +41,17 @@ from crashmq.models.ops import (
     Together,
     TurnConsumer,
 )
-from crashmq.models.program import Setup
 
-ONE_QUEUE = Setup(keeps_progress=True, topic_queues=1)
-REPUT = RunService("reput")
 PERSIST = RunService("persist_consumer_offset")
 LOSES_ALL = Crash("power_loss", Survivors("none"))
 BY_CLIENTS = (Consumed, OffsetRead, OffsetSent, PullSent, QueuesHeld)
-C0 = StartConsumer("c0", "g", "T0")
 TELLING_ALL = StartConsumer("c0", "b", "T0", broadcasts=True)
-
-
-def put(count: int) -> tuple[Op, ...]:
-    return PutBatch("T0", 0, (1,) * count), REPUT
-
-
-def begins(consumer: StartConsumer) -> tuple[Op, ...]:
-    client = consumer.client
-    rebalances = TurnConsumer(client, "rebalance")
-    return consumer, rebalances, AdvanceClock(500), TurnConsumer(client, "pull", 2)
 
 
 def down_by(crash: Crash) -> tuple[Op, ...]:
     """The broker crashes and starts again, and c0 tells that it is there."""
     asks = QueryOffset("nobody", "T0", 0)
     return During(asks, 1, crash), Restart(), TurnConsumer("c0", "heartbeat")
-
-
-class Story:
-    """A broker, its clients, and what these have consumed: client and queue_offset."""
-
-    def __init__(self, *ops: Op) -> None:
-        self.episode = Episode("", ONE_QUEUE)
-        self.episode.begin()
-        self.consumed: list[tuple[str, int]] = []
-        self.events: list[Happening] = []
-        self.together: list[Interleaved] = []
-        self.does(*ops)
-
-    def does(self, *ops: Op) -> None:
-        for op in ops:
-            number = len(self.episode.ops)
-            self.episode.ops.append(op)
-            done = self.episode.interpreter.run(op, number)
-            self.episode.judge.judge(done, self.episode.subject.positions())
-            self.events = [entry.event for entry in done.entries]
-            self.together = [one for one in (done.seen,) if type(one) is Interleaved]
-            self.consumed += [
-                (entry.event.queue.client, entry.event.queue_offset)
-                for entry in done.entries
-                if isinstance(entry.event, Consumed)
-            ]
-
-    def kept(self, group: str = "g") -> int:
-        seen = self.episode.step(QueryOffset(group, "T0", 0))
-        assert isinstance(seen, OffsetKept)
-        return seen.offset
-
-    def ends_well(self) -> None:
-        self.episode.finish()
-        checks = self.episode.judge.checks
-        assert min(checks["CON-2"], checks["CON-3"], checks["CON-7"]) > 0
 
 
 def test_e1_what_is_consumed_out_of_order_comes_again_to_the_next_client() -> None:

@@ -8,12 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from client_stories import C0, REPUT, Story, begins, put
 
-from crashmq.harness.episodes.episode import Episode
 from crashmq.models.history import (
     Consumed,
     ExpiredCleaned,
-    Happening,
     ListenerReturned,
     PullSent,
     SentBack,
@@ -24,10 +23,8 @@ from crashmq.models.ops import (
     ConsumeStatus,
     Crash,
     During,
-    Op,
     PutBatch,
     Restart,
-    RunService,
     Schedule,
     Shutdown,
     StartConsumer,
@@ -37,8 +34,6 @@ from crashmq.models.ops import (
 from crashmq.models.program import Setup
 
 SETUP = Setup(keeps_progress=True, delivers_delayed=True, topic_queues=1)
-C0 = StartConsumer("c0", "g", "T0")
-REPUT = RunService("reput")
 TIME_OUT_MS = 15 * 60_000
 EXPIRES = AdvanceClock(TIME_OUT_MS + 1)
 HANGS = Consume("c0", status="hangs")
@@ -46,44 +41,18 @@ CLEAN = TurnConsumer("c0", "clean")
 PULL = TurnConsumer("c0", "pull", 2)
 
 
-class Story:
-    """One client of a broker, and what has happened to it."""
-
-    def __init__(self, messages: int, consumer: StartConsumer = C0) -> None:
-        self.episode = Episode("", SETUP)
-        self.episode.begin()
-        self.events: list[Happening] = []
-        self.does(PutBatch("T0", 0, (1,) * messages), REPUT, consumer)
-        if consumer.is_orderly:
-            self.does(TurnConsumer("c0", "lock"))
-        self.does(TurnConsumer("c0", "rebalance"), AdvanceClock(500), PULL)
-
-    def does(self, *ops: Op) -> None:
-        for op in ops:
-            number = len(self.episode.ops)
-            self.episode.ops.append(op)
-            done = self.episode.interpreter.run(op, number)
-            self.episode.judge.judge(done, self.episode.subject.positions())
-            self.events += [entry.event for entry in done.entries]
-
-    def told(self, kind: type[Happening]) -> list[Happening]:
-        return [one for one in self.events if isinstance(one, kind)]
-
-    def given(self, kind: type[Consumed | ListenerReturned] = Consumed) -> list[int]:
-        return [one.queue_offset for one in self.events if isinstance(one, kind)]
-
-    def asked(self, law: str) -> int:
-        return self.episode.judge.checks.get(law, 0)
-
-    def ends_well(self) -> None:
-        self.episode.finish()
+def story_of(messages: int, consumer: StartConsumer = C0) -> Story:
+    """One client of a broker, which has pulled messages."""
+    locks = (TurnConsumer("c0", "lock"),) if consumer.is_orderly else ()
+    joins, *pulls = begins(consumer)
+    return Story(*put(messages), joins, *locks, *pulls, setup=SETUP)
 
 
 @pytest.mark.parametrize(("after_ms", "expires"), [(0, False), (1, True)])
 def test_a_message_is_given_up_once_its_listener_had_it_for_too_long(
     after_ms: int, expires: bool
 ) -> None:
-    story = Story(2)
+    story = story_of(2)
     story.does(HANGS, AdvanceClock(TIME_OUT_MS + after_ms), CLEAN)
     first = [one.first for one in story.events if isinstance(one, ExpiredCleaned)]
 
@@ -98,7 +67,7 @@ def test_a_message_is_given_up_once_its_listener_had_it_for_too_long(
 def test_what_a_listener_returns_for_a_message_given_up_is_ignored(
     status: ConsumeStatus,
 ) -> None:
-    story = Story(1)
+    story = story_of(1)
     story.does(HANGS, EXPIRES, CLEAN, Consume("c0", status=status))
 
     assert len(story.told(SentBack)) == 1
@@ -110,7 +79,7 @@ def test_what_a_listener_returns_for_a_message_given_up_is_ignored(
 def test_a_listener_that_returns_in_time_finishes_its_message(
     status: ConsumeStatus, back: int
 ) -> None:
-    story = Story(1)
+    story = story_of(1)
     story.does(
         HANGS, HANGS, AdvanceClock(60_000), Consume("c0", status=status), EXPIRES
     )
@@ -123,7 +92,7 @@ def test_a_listener_that_returns_in_time_finishes_its_message(
 
 
 def test_a_round_gives_up_sixteen_messages_of_a_queue() -> None:
-    story = Story(20)
+    story = story_of(20)
     story.does(PULL, Consume("c0", times=20, status="hangs"), EXPIRES, CLEAN)
     assert len(story.told(SentBack)) == 16
     story.does(CLEAN)
@@ -133,7 +102,7 @@ def test_a_round_gives_up_sixteen_messages_of_a_queue() -> None:
 
 
 def test_a_message_stays_while_nobody_takes_it_back() -> None:
-    story = Story(1)
+    story = story_of(1)
     story.does(HANGS, EXPIRES, Shutdown(), CLEAN, Restart())
     assert not story.told(SentBack)
     assert [one for one in story.events if getattr(one, "refused", False)]
@@ -144,7 +113,7 @@ def test_a_message_stays_while_nobody_takes_it_back() -> None:
 
 
 def test_a_message_that_failed_and_was_kept_expires_too_and_is_given_again() -> None:
-    story = Story(1)
+    story = story_of(1)
     story.does(Shutdown(), Consume("c0", status="later"), Restart(), EXPIRES, CLEAN)
     assert len(story.told(SentBack)) == 1
     story.does(Consume("c0", status="later"))
@@ -155,7 +124,7 @@ def test_a_message_that_failed_and_was_kept_expires_too_and_is_given_again() -> 
 
 
 def test_what_fails_late_and_is_kept_is_put_off_from_then_on() -> None:
-    story = Story(1)
+    story = story_of(1)
     story.does(HANGS, AdvanceClock(5000), Shutdown())
     story.does(Consume("c0", times=8, status="later"), AdvanceClock(4999))
     story.does(Consume("c0", times=8), AdvanceClock(1), Consume("c0"), Restart())
@@ -166,7 +135,7 @@ def test_what_fails_late_and_is_kept_is_put_off_from_then_on() -> None:
 
 
 def test_messages_of_a_batch_expire_one_by_one() -> None:
-    story = Story(3, replace(C0, batch=3))
+    story = story_of(3, replace(C0, batch=3))
     story.does(HANGS, EXPIRES, CLEAN, Consume("c0", status="later"))
 
     assert len(story.told(SentBack)) == 3
@@ -175,7 +144,7 @@ def test_messages_of_a_batch_expire_one_by_one() -> None:
 
 
 def test_a_listener_that_hangs_with_its_queue_gone_is_not_heard() -> None:
-    story = Story(1)
+    story = story_of(1)
     story.does(
         HANGS, AdvanceClock(130_000), TurnConsumer("c0", "rebalance"), Consume("c0")
     )
@@ -187,7 +156,7 @@ def test_a_listener_that_hangs_with_its_queue_gone_is_not_heard() -> None:
 
 @pytest.mark.parametrize("consumer", [replace(C0, is_orderly=True)])
 def test_an_orderly_listener_never_hangs(consumer: StartConsumer) -> None:
-    story = Story(2, consumer)
+    story = story_of(2, consumer)
     story.does(Consume("c0", times=2, status="hangs"), EXPIRES, CLEAN)
 
     given = [one.status for one in story.events if isinstance(one, Consumed)]
@@ -197,7 +166,7 @@ def test_an_orderly_listener_never_hangs(consumer: StartConsumer) -> None:
 
 
 def test_a_broadcast_message_expires_too() -> None:
-    story = Story(2, replace(C0, broadcasts=True))
+    story = story_of(2, replace(C0, broadcasts=True))
     story.does(HANGS, EXPIRES, CLEAN, Consume("c0", times=4))
 
     assert len(story.told(SentBack)) == 1
@@ -207,7 +176,7 @@ def test_a_broadcast_message_expires_too() -> None:
 def test_a_listener_may_return_amid_a_round_that_gives_its_message_up() -> None:
     for point in range(1, 40, 3):
         for ops in ((CLEAN, Consume("c0")), (Consume("c0", status="later"), CLEAN)):
-            story = Story(1)
+            story = story_of(1)
             story.does(HANGS, EXPIRES)
             story.does(Together(ops, Schedule(preemptions=((point, 1),))))
             story.ends_well()
@@ -215,7 +184,7 @@ def test_a_listener_may_return_amid_a_round_that_gives_its_message_up() -> None:
 
 def test_a_broker_may_die_while_a_message_is_given_up() -> None:
     for action in range(1, 8):
-        story = Story(2)
+        story = story_of(2)
         story.does(Consume("c0", times=2, status="hangs"), EXPIRES)
         story.does(During(CLEAN, action, Crash("power_loss")), Restart(), CLEAN)
         story.does(TurnConsumer("c0", "heartbeat"), Consume("c0", times=4))
@@ -223,7 +192,7 @@ def test_a_broker_may_die_while_a_message_is_given_up() -> None:
 
 
 def test_a_suspended_consumer_pulls_nothing_and_consumes_what_it_has() -> None:
-    story = Story(2)
+    story = story_of(2)
     story.does(TurnConsumer("c0", "suspend"))
     pulls = len(story.told(PullSent))
     more = (PutBatch("T0", 0, (1,)), REPUT, AdvanceClock(1000), PULL)
@@ -236,7 +205,7 @@ def test_a_suspended_consumer_pulls_nothing_and_consumes_what_it_has() -> None:
 
 
 def test_a_resumed_consumer_goes_on_within_a_second() -> None:
-    story = Story(1)
+    story = story_of(1)
     story.does(Consume("c0"), TurnConsumer("c0", "suspend"), PULL)
     story.does(PutBatch("T0", 0, (1,)), REPUT, TurnConsumer("c0", "resume"))
     before = story.asked("CON-21")
@@ -248,7 +217,7 @@ def test_a_resumed_consumer_goes_on_within_a_second() -> None:
 
 
 def test_a_consumer_that_begins_again_is_not_suspended() -> None:
-    story = Story(1)
+    story = story_of(1)
     story.does(TurnConsumer("c0", "suspend"))
     story.does(TurnConsumer("c0", "suspend"), TurnConsumer("c0", "resume"))
     assert not story.episode.judge.known.progress.due.suspended
@@ -257,7 +226,7 @@ def test_a_consumer_that_begins_again_is_not_suspended() -> None:
 
 def test_who_is_suspended_beside_others_may_or_may_not_pull() -> None:
     for point in range(1, 30, 3):
-        story = Story(1)
+        story = story_of(1)
         both = (PULL, TurnConsumer("c0", "suspend"))
         story.does(Together(both, Schedule(preemptions=((point, 1),))))
         assert story.episode.judge.known.progress.due.suspended == {"c0": False}
