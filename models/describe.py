@@ -62,10 +62,12 @@ from crashmq.models.ops import (
 def describe(op: Event) -> str:
     """An op in one line of text."""
     match op:
-        case PutMessage() | SendMessage():
+        case PutMessage():
             return _describe_put(op)
         case PutBatch():
             return _describe_batch(op)
+        case SendMessage():
+            return _describe_send(op)
         case PullMessage():
             return _describe_pull(op)
         case LookMessage(phy_offset):
@@ -99,15 +101,12 @@ def describe(op: Event) -> str:
             return _describe_group(op)
         case FillDisk(percent):
             return f"fill the disk to {percent} %" if percent else "free the disk"
-        case Shutdown() | Restart():
-            return type(op).__name__.lower()
-        case During(inner, at_action, event):
-            return f"{describe(inner)}; at disk action {at_action}: {describe(event)}"
-        case Session(ops):
-            return f"({' then '.join(map(describe, ops))})"
-        case Together(ops, schedule):
-            told = "; ".join(map(describe, ops))
-            return f"together, {describe_schedule(schedule)}: {told}"
+        case Shutdown():
+            return "shutdown"
+        case Restart():
+            return "restart"
+        case During() | Session() | Together():
+            return _describe_made_of_ops(op)
         case Damage(file, kind, at, size):
             return _describe_damage(file, kind, at, size)
         case PlantFile():
@@ -118,6 +117,17 @@ def describe(op: Event) -> str:
             return _describe_fault(op)
         case _:
             assert_never(op)
+
+
+def _describe_made_of_ops(op: During | Session | Together) -> str:
+    match op:
+        case During(inner, at_action, event):
+            return f"{describe(inner)}; at disk action {at_action}: {describe(event)}"
+        case Session(ops):
+            return f"({' then '.join(map(describe, ops))})"
+        case Together(ops, schedule):
+            told = "; ".join(map(describe, ops))
+            return f"together, {describe_schedule(schedule)}: {told}"
 
 
 def _describe_plant(op: PlantFile) -> str:
@@ -243,11 +253,13 @@ def _describe_range(op: QueryMessage) -> str:
     return f", stored from {op.begin_ms} to {op.end_ms} ms"
 
 
-def _describe_put(op: PutMessage | SendMessage) -> str:
-    if isinstance(op, SendMessage):
-        most = op.max_reconsume_times
-        bounded = f", max_reconsume_times {most}" if most >= 0 else ""
-        return f"send {_describe_put(op.put).removeprefix('put ')}{bounded}"
+def _describe_send(op: SendMessage) -> str:
+    most = op.max_reconsume_times
+    bounded = f", max_reconsume_times {most}" if most >= 0 else ""
+    return f"send {_describe_put(op.put).removeprefix('put ')}{bounded}"
+
+
+def _describe_put(op: PutMessage) -> str:
     kind = "" if op.transaction == "none" else f"{op.transaction} message of "
     parts = [f"put {kind}{op.body_size} B to {op.topic}/{op.queue_id}"]
     if op.tags:

@@ -882,19 +882,12 @@ NESTING_MAX = 2
 def needs(op: Event) -> frozenset[Capability]:
     """The capabilities that a subject must have for ``op`` not to be ``Skipped``.
 
-    A process kill needs none: where nothing can happen amid an op, it comes after it.
+    A process kill needs none: a subject where nothing can happen during an op is killed
+    right after it.
     """
     match op:
-        case During(inner, _, Crash(kind="process_kill")):
-            return needs(inner)
-        case During(inner, _, event):
-            beside = _SEVERAL if isinstance(event, OP_CLASSES) else _NONE
-            own = beside | {Capability.STEPS_IN}
-            return own | needs(inner) | needs(event)
-        case Session(ops):
-            return _NONE.union(*map(needs, ops))
-        case Together(ops):
-            return _SEVERAL.union(*map(needs, ops))
+        case During() | Session() | Together():
+            return _needs_of_parts(op)
         case RunService():
             return frozenset({Capability.TURNS_SERVICES})
         case AdvanceClock():
@@ -943,6 +936,19 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.HAS_ROOM})
         case _:
             assert_never(op)
+
+
+def _needs_of_parts(op: During | Session | Together) -> frozenset[Capability]:
+    match op:
+        case During(inner, _, Crash(kind="process_kill")):
+            return needs(inner)
+        case During(inner, _, event):
+            beside = _SEVERAL if isinstance(event, OP_CLASSES) else _NONE
+            return beside | {Capability.STEPS_IN} | needs(inner) | needs(event)
+        case Session(ops):
+            return _NONE.union(*map(needs, ops))
+        case Together(ops):
+            return _SEVERAL.union(*map(needs, ops))
 
 
 def nesting(op: Event) -> int:

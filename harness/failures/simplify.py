@@ -46,6 +46,7 @@ _PLAIN: dict[str, Any] = {
     if field.default is not MISSING
 }
 
+OneMessage = TypeVar("OneMessage", PutMessage, SendMessage)
 OnQueue = TypeVar("OnQueue", PutMessage, PutBatch, PullMessage, SearchOffset)
 
 
@@ -227,21 +228,28 @@ def _simpler_fault(event: DiskFault) -> Iterator[DiskFault]:
 
 def _simpler_put(op: PutMessage) -> Iterator[PutMessage]:
     yield from _simpler_queue(op)
-    for name, plain in _PLAIN.items():
-        if getattr(op, name) != plain:
-            yield replace(op, **{name: plain})
-    for size in smaller_numbers(op.body_size, 1 if op.body_size else 0):
-        yield replace(op, body_size=size)
+    yield from _plainer(op)
+    yield from _smaller(op)
 
 
 def _simpler_send(op: SendMessage) -> Iterator[Op]:
     yield op.put
-    for field in fields(SendMessage):
+    yield from _plainer(op)
+    for times in smaller_numbers(op.reconsume_times, 0):
+        yield replace(op, reconsume_times=times)
+    yield from _smaller(op)
+
+
+def _plainer(op: OneMessage) -> Iterator[OneMessage]:
+    """The op with one of its fields at its default."""
+    for field in fields(op):
         plain = field.default
         if plain is not MISSING and getattr(op, field.name) != plain:
             yield replace(op, **{field.name: plain})
-    for times in smaller_numbers(op.reconsume_times, 0):
-        yield replace(op, reconsume_times=times)
+
+
+def _smaller(op: OneMessage) -> Iterator[OneMessage]:
+    """The op with a smaller body."""
     for size in smaller_numbers(op.body_size, 1 if op.body_size else 0):
         yield replace(op, body_size=size)
 

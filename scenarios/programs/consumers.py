@@ -357,6 +357,13 @@ def _one_who_joins(draft: Draft) -> StartConsumer:
     return _as_the_others(draft, chance.pick(can_join or draft.space.consumers))
 
 
+def _let_join(draft: Draft, who: StartConsumer) -> None:
+    """Add an op: a consumer joins, and subscribes what its group does now."""
+    joins = _as_the_others(draft, who)
+    draft.joined[joins.client] = joins
+    draft.add(joins)
+
+
 def _as_the_others(draft: Draft, who: StartConsumer) -> StartConsumer:
     """The consumer, with the present subscription of its group."""
     others = [one for one in draft.joined.values() if one.group == who.group]
@@ -426,9 +433,7 @@ def _commit_itself(draft: Draft, client: str) -> None:
     one = chance.pick(joined or can_join)
     client = one.client
     if not joined:
-        one = _as_the_others(draft, one)
-        add(one)
-        draft.joined[client] = one
+        _let_join(draft, one)
     for _ in range(2):
         add(*[draft.drawn.put()] * chance.integer(2, 4))
     add(REPUT, LOOK, TurnConsumer(client, "rebalance"))
@@ -635,9 +640,9 @@ def _delete_group(draft: Draft, members: list[StartConsumer]) -> None:
 
 
 def _amid_a_fault(draft: Draft, op: Op) -> Op:
-    """The op with a disk fault, when the broker may have to create a topic for it."""
+    """The op, where disks fail sometimes with a fault, for a topic may be created."""
     chance = draft.chance
-    if not chance.one_in(FAULTS):
+    if "retry" not in draft.space.kinds or not chance.one_in(FAULTS):
         return op
     return During(op, chance.integer(1, FAULT_ACTIONS_MAX), draft.drawn.fault())
 
@@ -670,10 +675,8 @@ def send(draft: Draft) -> None:
         if chance.one_in(SENT_BESIDE):
             locks = TurnConsumer(one.client, "lock")
             _at_once(draft, [sent, locks, _sent(draft, one, most)])
-        elif "retry" in draft.space.kinds:
+        else:
             add(_amid_a_fault(draft, sent))
-        else:  # of a scenario whose disks do not fail
-            add(sent)
     if chance.coin():
         add(REPUT)
 
@@ -696,9 +699,7 @@ def _lock_queues(draft: Draft, one: StartConsumer) -> None:
     clients = tuple(dict.fromkeys([one.client, chance.pick(its).client]))
     for other in its:
         if other.client in clients and other.client not in draft.joined:
-            joins = _as_the_others(draft, other)
-            draft.joined[joins.client] = joins
-            add(joins)
+            _let_join(draft, other)
     for _ in clients:  # who has come first gives up some of its queues first
         add(*[TurnConsumer(client, "rebalance") for client in clients])
     add(*[TurnConsumer(client, "lock") for client in clients])

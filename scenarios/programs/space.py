@@ -68,6 +68,10 @@ Kind = Literal[
     "suspend",
     "send",
 ]
+OF_LIVING: frozenset[Kind] = frozenset(
+    {"consume", "retry", "outlive", "stay", "hang", "suspend", "send"}
+)
+"""Kinds of phrases in which consumers run."""
 InterruptedKind = Literal["put", "service", "shutdown", "restart"]
 InterleavedKind = Literal["service", "put", "pull", "shutdown", "stall"]
 
@@ -283,10 +287,7 @@ class Space:
         assert self.expiry_steps_ms != ONLY_ZERO or "contend" not in self.kinds
         assert self.fill_percents or "fill" not in self.kinds
         assert self.groups or "progress" not in self.kinds
-        consuming = {"consume", "retry", "outlive", "stay"}
-        consuming |= {"hang", "suspend", "send"}
-        consuming &= {*self.kinds}
-        assert self.consumers or not consuming
+        assert self.consumers or OF_LIVING.isdisjoint(self.kinds)
         holds = self.groups and self.crash_kinds and self.faults
         assert holds or "hold" not in self.kinds
         assert (self.groups and self.expressions) or "filter" not in self.kinds
