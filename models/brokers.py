@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.program import Setup
 
 ONE: Final = ("broker-a",)
 SEVERAL: Final = ("room1@broker-a", "room2@broker-b", "broker-c")
 NO_ROOM: Final = "room0"
-RETRY_PREFIX: Final = "%RETRY%"
 
 
 def broker_of(topic: str, queue_id: int, setup: Setup) -> str:
@@ -24,6 +24,12 @@ def broker_of(topic: str, queue_id: int, setup: Setup) -> str:
         return SEVERAL[0]
     number = min(queue_id, setup.topic_queues - 1)
     return SEVERAL[number * setup.brokers // setup.topic_queues]
+
+
+def brokers_of(topic: str, setup: Setup) -> list[str]:
+    """The broker of each queue of a topic; all have as many, a retry topic has one."""
+    count = 1 if topic.startswith(RETRY_PREFIX) else setup.topic_queues
+    return [broker_of(topic, queue_id, setup) for queue_id in range(count)]
 
 
 def has_room(broker: str) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from crashmq.models.files.record import (
     DELAY_LEVEL_MAX,
+    RETRY_PREFIX,
     SCHEDULE_TOPIC,
     is_light_queue,
 )
@@ -37,7 +38,7 @@ _TRANSACTION_BITS: dict[TransactionType, int] = {
     "rollback": 0xC,
 }
 # Their messages are handled once more before anybody reads them.
-_NEVER_LIGHT = ("%RETRY%", "rmq_sys_", SCHEDULE_TOPIC)
+_NEVER_LIGHT = (RETRY_PREFIX, "rmq_sys_", SCHEDULE_TOPIC)
 _STORE_V4 = bytes((127, 0, 0, 1)) + (10912).to_bytes(4, "big")
 _STORE_V6 = bytes(15) + b"\x01" + (10912).to_bytes(4, "big")
 

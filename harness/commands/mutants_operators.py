@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +164,7 @@ def _search(campaign: OperatorCampaign, drawn: Sequence[Drawn], workers: int) ->
             for done, row in enumerate(compared, 1):
                 progress.tell("survivors compared", done, 0)
                 progress.update(done, None, f"{row.id} {row.differing} differ")
-            if _has_survivors(campaign.rows()):
+            if any(row.outcome == "survived" for row in campaign.rows()):
                 lines_of(campaign, lambda done: progress.tell("lines counted", done, 0))
         except KeyboardInterrupt:
             INTERRUPTS.take()
@@ -175,20 +175,16 @@ def _save(campaign: OperatorCampaign, drawn: Sequence[Drawn]) -> list[OperatorRe
     """Write report, summary and survivors; returns the rows of the sample."""
     chosen = {each.id for each in drawn}
     rows = [row for row in campaign.rows() if row.id in chosen]
-    if _has_survivors(rows) and not INTERRUPTS.seen:
+    left = {row.id for row in rows if row.outcome == "survived"}
+    if left and not INTERRUPTS.seen:
         rows = with_reach(rows, lines_of(campaign, lambda _: None))
     asked = read_asked(campaign.out)
-    left = {row.id for row in rows if row.outcome == "survived"}
     with writing():
         write_text(campaign.out / "report.md", report_of(rows, asked))
         write_json(campaign.out / "summary.json", summary_of_operators(rows, asked))
         survivors = [each for each in drawn if each.id in left]
         write_text(campaign.out / "survivors.toml", toml_of(survivors))
     return rows
-
-
-def _has_survivors(rows: Iterable[OperatorRecord]) -> bool:
-    return any(row.outcome == "survived" for row in rows)
 
 
 def _tell(

@@ -22,6 +22,7 @@ from typing import TypeAlias
 from crashmq.harness.disk.profiles import PROFILES
 from crashmq.models.brokers import SEVERAL
 from crashmq.models.files.index import ENTRY_SIZE, HEADER_SIZE, SLOT_SIZE
+from crashmq.models.files.record import DLQ_PREFIX, RETRY_PREFIX
 from crashmq.models.ops import (
     AdvanceClock,
     CloneOffset,
@@ -122,7 +123,6 @@ _NAME = r"(?!\.{1,2}(?:/|\Z))[^/\0]{1,255}"
 _PATH = rf"(?=.{{1,1000}}\Z){_NAME}(?:/{_NAME})*"
 _SELECTOR = r"(?:commitlog|consumequeue|consumequeue_ext|index)\[-?[0-9]{1,9}\]"
 _HOUR = "(?:0?[0-9]|1[0-9]|2[0-3])"
-_RETRY = "%RETRY%"
 _ANY = (-_INT64, _INT64)  # what no record can hold is asked too, to be refused
 _COUNT = (-(2**31), 2**31 - 1)
 _TOPIC = _text(
@@ -437,8 +437,8 @@ def _queues_of(program: Program) -> set[QueueName]:
                 queues.add((topic, queue_id))
             case SendMessage(topic, queue_id):
                 queues.add((topic, queue_id))
-                if topic.startswith(_RETRY):
-                    queues.add((f"%DLQ%{topic.removeprefix(_RETRY)}", 0))
+                if topic.startswith(RETRY_PREFIX):
+                    queues.add((f"{DLQ_PREFIX}{topic.removeprefix(RETRY_PREFIX)}", 0))
     return queues
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from crashmq.harness.judging.asking import Breaches, asked
 from crashmq.models.appended import Appended
 from crashmq.models.expressions import is_readable
+from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.moments import (
     FilteredPullOver,
@@ -20,7 +21,6 @@ from crashmq.models.laws.filtering import (
     start_loads_the_filters,
 )
 
-RETRY = "%RETRY%"
 KNOWN_CONTENT = (Fact.WRITTEN_STAYS, Fact.TOPIC_STAYS, Fact.CONTENT_IS_KNOWN)
 
 
@@ -42,7 +42,7 @@ def _ask_flt_1(at: FilteredPullOver) -> Breaches:
 
 def _asks_retries(at: FilteredPullOver) -> bool:
     """Whether the filter is that of another topic than the pull's."""
-    return at.known.setup.filters_retries and at.pull.topic.startswith(RETRY)
+    return at.known.setup.filters_retries and at.pull.topic.startswith(RETRY_PREFIX)
 
 
 def _is_filter_known_alone(at: FilteredPullOver) -> bool:

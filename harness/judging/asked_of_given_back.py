@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crashmq.harness.judging.asking import Breaches, asked
-from crashmq.models.history import PutAsked
+from crashmq.models.files.record import DLQ_PREFIX, RETRY_PREFIX
 from crashmq.models.knowledge.moments_of_consumers import (
     GroupConfigsSeen,
     MessageConsumed,
@@ -111,13 +111,8 @@ def _ask_top_3(at: MessageSent) -> Breaches:
 
 def _puts_of(at: TopicsNeeded) -> frozenset[str]:
     """The group's topics to which messages were put in the step."""
-    asked = [one.event for one in at.step.entries if isinstance(one.event, PutAsked)]
-    names = [
-        message.real_topic or message.topic
-        for event in asked
-        for message in event.messages
-    ]
-    its = (f"%RETRY%{at.group}", f"%DLQ%{at.group}")
+    names = [message.real_topic or message.topic for message, _ in at.step.puts]
+    its = (f"{RETRY_PREFIX}{at.group}", f"{DLQ_PREFIX}{at.group}")
     return frozenset(name for name in names if name in its)
 
 

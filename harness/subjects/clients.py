@@ -52,7 +52,7 @@ from crashmq.harness.scheduling.sim_runtime import SimRuntime
 from crashmq.harness.subjects.allocation import strategy_of
 from crashmq.harness.subjects.observed_offsets import ObservedOffsets
 from crashmq.harness.subjects.one_at_a_time import OneAtATime
-from crashmq.models.brokers import RETRY_PREFIX, broker_of
+from crashmq.models.brokers import brokers_of
 from crashmq.models.history import (
     Consumed,
     ConsumerBegan,
@@ -239,13 +239,13 @@ class _Client:
             ListenerHangs: it does not return yet.
         """
         self.check()
-        at = [its is messages for its, _ in self._hanging].index
-        try:
-            _, began_ms = self._hanging.pop(at(True))
-        except ValueError:
+        hung = next((one for one in self._hanging if one[0] is messages), None)
+        if hung is None:
             began_ms = messages[0].consume_start_timestamp
             told = [self.take(message, queue) for message in messages]
         else:
+            self._hanging = [one for one in self._hanging if one is not hung]
+            _, began_ms = hung
             for message in messages:  # it is still the same call
                 message.consume_start_timestamp = began_ms
             told = [self._return(message, queue) for message in messages]
@@ -389,15 +389,10 @@ class _Client:
             )
 
     def topic_queues(self, topic: str) -> Sequence[MessageQueue]:
-        """The queues of a topic: all have as many, a retry topic has one."""
+        """The queues of a topic."""
         with self._asked():
-            is_retry = topic.startswith(RETRY_PREFIX)
-            setup = self._clients.setup
-            count = 1 if is_retry else setup.topic_queues
-        return [
-            MessageQueue(topic, broker_of(topic, number, setup), number)
-            for number in range(count)
-        ]
+            brokers = brokers_of(topic, self._clients.setup)
+        return [MessageQueue(topic, one, number) for number, one in enumerate(brokers)]
 
     def consumer_id_list(self, group: str) -> Sequence[str]:
         """The clients of a group, as the broker knows them."""

@@ -160,11 +160,7 @@ class LogImage:
 
     def count(self, records: Sequence[Record]) -> int:
         """How many records of one queue these are, undecoded ones between included."""
-        return len(records) + self.between(records)
-
-    def between(self, records: Sequence[Record]) -> int:
-        """How many undecoded records lie between these of one queue."""
-        return sum(map(len, self.undecoded(records)))
+        return len(records) + sum(map(len, self.undecoded(records)))
 
     def undecoded(self, records: Sequence[Record]) -> list[range]:
         """The queue_offsets of the undecoded records between these of one queue."""

@@ -7,13 +7,14 @@ again after the log has lost its tail.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from crashmq.models.appended import Appended
 from crashmq.models.files.deleted import ALL_QUEUES
 from crashmq.models.files.offsets import OffsetKey
+from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.history import OneQueue
 from crashmq.models.knowledge.locks import Locks
 from crashmq.models.knowledge.names import name_of
@@ -169,6 +170,11 @@ class Share(NamedTuple):
             uncommitted=self.uncommitted | {unique_key},
             failed=self.without_failed(unique_key),
         )
+
+    def rolls_back(self, unique_key: str, queue_offset: int) -> Share:
+        """The state after a listener has taken back all that it had not committed."""
+        again = self.without_failed(unique_key, queue_offset)
+        return self._replace(uncommitted=_NO_MESSAGE, failed=again)
 
     def failed_before(self, unique_key: str, queue_offset: int) -> Failed | None:
         """The earlier failed attempt at this copy; None if there was none."""
@@ -395,29 +401,30 @@ class Consumption(Forked):
     def consumed_one(self, queue: OneQueue, unique_key: str) -> None:
         """Record that a message was consumed."""
         self.owed.consumed_one(self.key_of(queue), unique_key)
+        self._change_shares(queue, lambda its: its.consumes(unique_key))
+
+    def _change_shares(self, queue: OneQueue, change: Callable[[Share], Share]) -> None:
         for shares in (self.shares, self.leaving):
             if queue in shares:
-                shares[queue] = shares[queue].consumes(unique_key)
+                shares[queue] = change(shares[queue])
 
     def committed_all(self, queue: OneQueue, unique_key: str) -> None:
         """Record that a message was consumed, and that its consumer commits with it."""
-        share = self._share_of(queue)
-        for earlier in sorted(share.uncommitted) if share is not None else ():
-            self.consumed_one(queue, earlier)
-        self.consumed_one(queue, unique_key)
-        self._commits_nothing_more(queue)
+        for one in (*self._no_more_uncommitted(queue), unique_key):
+            self.consumed_one(queue, one)
 
     def may_have_committed_all(self, queue: OneQueue) -> None:
         """Record that a consumer may have committed what it had not, or not."""
-        share = self._share_of(queue)
-        for earlier in sorted(share.uncommitted) if share is not None else ():
-            self.owed.consumed_one(self.key_of(queue), earlier)
-        self._commits_nothing_more(queue)
+        for one in self._no_more_uncommitted(queue):
+            self.owed.consumed_one(self.key_of(queue), one)
 
-    def _commits_nothing_more(self, queue: OneQueue) -> None:
-        for shares in (self.shares, self.leaving):
-            if queue in shares:
-                shares[queue] = shares[queue]._replace(uncommitted=_NO_MESSAGE)
+    def _no_more_uncommitted(self, queue: OneQueue) -> list[str]:
+        """Forget what a consumer has not committed; returns its unique keys."""
+        share = self._share_of(queue)
+        if share is None or not share.uncommitted:
+            return []
+        self._change_shares(queue, lambda its: its._replace(uncommitted=_NO_MESSAGE))
+        return sorted(share.uncommitted)
 
     def passed_over(
         self, key: OffsetKey, model: ReferenceModel, end: int
@@ -468,5 +475,5 @@ def queues_of(op: StartConsumer, topic_queues: int) -> list[QueueKey]:
     """
     topics = [(topic, topic_queues) for topic in op.topics.split(",")]
     if not op.broadcasts:
-        topics.append((f"%RETRY%{op.group}", 1))
+        topics.append((f"{RETRY_PREFIX}{op.group}", 1))
     return [(topic, queue) for topic, count in topics for queue in range(count)]

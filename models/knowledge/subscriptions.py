@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeAlias
 
 from crashmq.models.appended import Appended
 from crashmq.models.expressions import is_readable, matches
+from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.files.store_image import BadRecord, decode_record
 from crashmq.models.knowledge.names import name_of
 from crashmq.models.ops import StartConsumer
@@ -27,7 +28,6 @@ from crashmq.models.plain_state import Forked
 Asked: TypeAlias = tuple[str, str]
 """An expression and its type."""
 EVERYTHING: Asked = ("*", "TAG")
-RETRY_PREFIX = "%RETRY%"
 
 
 class Subscription(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashmq.models.files.store_image import decode_record
+from crashmq.models.files.record import RETRY_PREFIX, decode_record
 from crashmq.models.history import (
     Consumed,
     ConsumerBegan,
@@ -19,13 +19,12 @@ from crashmq.models.history import (
     OneQueue,
     PullReceived,
     PullSent,
-    PutAsked,
     QueuesHeld,
     Resubscribed,
     SendAnswered,
     SentBack,
 )
-from crashmq.models.knowledge.consumption import NOTHING_TOLD, Failed, Share, Taken
+from crashmq.models.knowledge.consumption import NOTHING_TOLD, Share, Taken
 from crashmq.models.knowledge.knowledge import Knowledge
 from crashmq.models.knowledge.moments import At, Moment, OffsetAnswered, QueueBegun
 from crashmq.models.knowledge.moments_of_consumers import (
@@ -50,6 +49,7 @@ from crashmq.models.knowledge.subscriptions import (
 )
 from crashmq.models.knowledge.walk_expired import (
     is_to_end,
+    saw_failed,
     saw_given,
     saw_given_up,
     walk_expired,
@@ -63,7 +63,6 @@ from crashmq.models.knowledge.walk_topics import saw_topics_needed
 NOT_KNOWN = -2
 _NO_OFFSET = frozenset({NO_OFFSET})
 _NO_MESSAGE: frozenset[str] = frozenset()
-RETRY = "%RETRY%"
 MOVED = "PULL_OFFSET_MOVED"
 """The answer to a pull that has to begin elsewhere."""
 READ = ("SUCCESS", "PULL_NOT_FOUND", "PULL_RETRY_IMMEDIATELY")
@@ -159,7 +158,7 @@ def _begins(at: At, queue: OneQueue) -> frozenset[int] | None:
         return None
     there = at.known.model.visible((queue.topic, queue.queue_id))
     # What its own consumers gave back is never too old for a group.
-    is_at_end = op.where == "last" and not queue.topic.startswith(RETRY)
+    is_at_end = op.where == "last" and not queue.topic.startswith(RETRY_PREFIX)
     begin = there.max_offset if is_at_end else 0
     return frozenset({0, begin} if there.min_offset <= 0 else {begin})
 
@@ -318,21 +317,15 @@ def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
     saw_given(at, event, at_ms)
     if is_to_end(at, event):
         known.committed_all(queue, unique_key)
-    elif share is None:
+    elif share is None or event.status == "hangs":
         return
     elif event.status == "uncommitted":
         known.shares[queue] = known.shares[queue].takes(unique_key)
     elif event.status == "rollback":
         share = known.shares[queue]
-        again = share.without_failed(unique_key, event.queue_offset)
-        known.shares[queue] = share._replace(uncommitted=_NO_MESSAGE, failed=again)
-    elif event.status != "hangs":
-        share = known.shares[queue]
-        kept = share.without_failed(unique_key, event.queue_offset)
-        # Else the broker may have it and not have told so, or the wait may be over.
-        if at.step.crash is None and not at.step.sets_back:
-            kept += (Failed(unique_key, event.queue_offset, at_ms, event.tries),)
-        known.shares[queue] = share._replace(failed=kept)
+        known.shares[queue] = share.rolls_back(unique_key, event.queue_offset)
+    else:
+        saw_failed(at, event, at_ms)
 
 
 def _gives_back(
@@ -375,9 +368,7 @@ def _saw_sent_back(at: At, queue: OneQueue, record: bytes) -> MessageSentBack:
     unique_key, tries = given.properties.get("UNIQ_KEY", ""), given.reconsume_times
     copies = [
         message
-        for event in events
-        if isinstance(event, PutAsked)
-        for message in event.messages
+        for message, _ in at.step.puts
         if message.unique_key == unique_key
         and message.reconsume_times == tries + 1
         and not message.is_delivered

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from crashmq.models.brokers import RETRY_PREFIX
+from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.history import (
     ConsumerBegan,
     ConsumerEnded,

@@ -65,20 +65,28 @@ def walk_expired(
 
 def _saw_returned(at: At, event: ListenerReturned, at_ms: int) -> None:
     """Record that a listener has ended a message after a while."""
+    if not is_to_end(at, event):
+        saw_failed(at, event, at_ms)
+        return
     known, queue = at.known.consumption, event.queue
-    unique_key = key_in(event.record)
-    if is_to_end(at, event):
-        known.consumed_one(queue, unique_key)
+    known.consumed_one(queue, key_in(event.record))
+    share = known.shares.get(queue)
+    if share is not None and at.step.is_undisturbed:
+        known.shares[queue] = share.finishes(event.queue_offset)
+
+
+def saw_failed(at: At, event: Consumed | ListenerReturned, at_ms: int) -> None:
+    """Record that a listener has failed, so that its message is tried again."""
+    known, queue = at.known.consumption, event.queue
     share = known.shares.get(queue)
     if share is None:
         return
-    if is_to_end(at, event):
-        if at.step.is_undisturbed:
-            known.shares[queue] = share.finishes(event.queue_offset)
-    elif at.step.crash is None and not at.step.sets_back:
-        kept = share.without_failed(unique_key, event.queue_offset)
+    unique_key = key_in(event.record)
+    kept = share.without_failed(unique_key, event.queue_offset)
+    # Else the broker may have it and not have told so, or the wait may be over.
+    if at.step.crash is None and not at.step.sets_back:
         kept += (Failed(unique_key, event.queue_offset, at_ms, event.tries),)
-        known.shares[queue] = share._replace(failed=kept)
+    known.shares[queue] = share._replace(failed=kept)
 
 
 def saw_given_up(
@@ -92,12 +100,11 @@ def saw_given_up(
     is_one = unique_key not in known.owed.doubled and not share.was_moved
     if step.is_alone and is_one:
         yield GivenBackAgain(*at, queue, unique_key, unique_key in share.sent_back)
-    queue_offset, cleans = decode_record(record).queue_offset, _cleans(at, queue.client)
+    queue_offset = decode_record(record).queue_offset
+    cleans = _cleans(at, queue.client)
     if cleans and step.is_alone and is_one:
-        begun, is_pulled = (
-            share.when_given(queue_offset),
-            unique_key in (share.newest | share.waiting),
-        )
+        begun = share.when_given(queue_offset)
+        is_pulled = unique_key in share.newest | share.waiting
         if begun is not None or is_pulled:
             had_ms = None if begun is None else at_ms - begun.least_ms
             yield MessageGivenUp(*at, queue, queue_offset, had_ms)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crashmq.models.files.config_files import TOPICS_PATH, config_pair
-from crashmq.models.history import PutAsked, SendAnswered
+from crashmq.models.files.record import RETRY_PREFIX
+from crashmq.models.history import SendAnswered
 from crashmq.models.knowledge.moments import At, Moment
 from crashmq.models.knowledge.moments_of_consumers import MessageSent
 from crashmq.models.knowledge.walk_topics import saw_topics_needed
 
-RETRY = "%RETRY%"
-DEAD_LETTERS = "%DLQ%"
 OF_GROUPS = "%"
 """So begin the topics that belong to groups."""
 
@@ -21,17 +20,12 @@ def saw_send(at: At, event: SendAnswered, at_ms: int) -> Iterator[Moment]:
     if not at.step.is_alone:
         return
     topic = event.message.topic
-    group = topic.removeprefix(RETRY)
-    is_of_group = topic.startswith(RETRY)
+    group = topic.removeprefix(RETRY_PREFIX)
+    is_of_group = topic.startswith(RETRY_PREFIX)
     if is_of_group and not group:
         return  # no group has this topic, so the broker refuses the message
-    copies = [
-        message
-        for entry in at.step.entries
-        if isinstance(entry.event, PutAsked)
-        for message in entry.event.messages
-        if message.unique_key == event.message.unique_key
-    ]
+    unique_key = event.message.unique_key
+    copies = [put for put, _ in at.step.puts if put.unique_key == unique_key]
     is_dead = _is_dead(at, event, group, at_ms) if is_of_group else None
     yield MessageSent(*at, event, copies, is_dead, _queues(at, topic))
     if is_of_group:

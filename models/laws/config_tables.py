@@ -19,7 +19,12 @@ from crashmq.models.files.config_files import (
 from crashmq.models.files.config_tables import TOLD_PATHS, TableTurn, table_text
 from crashmq.models.files.filters import FILTERS_PATH
 from crashmq.models.files.offsets import OFFSETS_PATH, VERSION_FIELDS
-from crashmq.models.files.record import DELAY_LEVEL_MAX, SCHEDULE_TOPIC
+from crashmq.models.files.record import (
+    DELAY_LEVEL_MAX,
+    DLQ_PREFIX,
+    RETRY_PREFIX,
+    SCHEDULE_TOPIC,
+)
 from crashmq.models.knowledge.topics import QUEUES_OF_A_TOPIC
 from crashmq.models.laws.judged import Judged
 from crashmq.models.laws.registry import law
@@ -28,7 +33,7 @@ from crashmq.models.verdict import Violation
 _READ_WRITE: Final = 6
 _INHERITED: Final = 7
 _MODEL_TOPIC: Final = "TBW102"
-_OF_A_GROUP: Final = ("%RETRY%", "%DLQ%")
+_OF_A_GROUP: Final = (RETRY_PREFIX, DLQ_PREFIX)
 _ALWAYS_THERE: Final = (_MODEL_TOPIC, SCHEDULE_TOPIC)
 _CHANGES_OF_A_VERSION: Final[Mapping[str, int]] = {OFFSETS_PATH: 500, DELAYS_PATH: 200}
 """BrokerConfig#consumerOffsetUpdateVersionStep, #delayOffsetUpdateVersionStep."""

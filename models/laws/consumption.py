@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from crashmq.models.appended import Appended
 from crashmq.models.files.offsets import OffsetKey
+from crashmq.models.files.record import DLQ_PREFIX, RETRY_PREFIX
 from crashmq.models.history import OneQueue
 from crashmq.models.knowledge.consumption import Share
 from crashmq.models.knowledge.locks import LOCK_MS, NOBODY, UNSURE, Lock
@@ -222,7 +223,7 @@ def what_was_given_back_is_put_again(
 
     Source: AbstractSendMessageProcessor#consumerSendMsgBack.
     """
-    topics = {f"%RETRY%{queue.group}", f"%DLQ%{queue.group}"}
+    topics = {f"{prefix}{queue.group}" for prefix in (RETRY_PREFIX, DLQ_PREFIX)}
     right = [one for one in copies if one.destination[0] in topics]
     if len(right) != times:
         found = [one.destination[0] for one in copies]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from typing import NamedTuple
 
-from crashmq.models.files.record import SCHEDULE_TOPIC
+from crashmq.models.files.record import DLQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC
 from crashmq.models.history import Consumed, OneQueue
 from crashmq.models.knowledge.consumption import Failed
 from crashmq.models.laws.registry import law
@@ -48,12 +48,12 @@ class GivenBack(NamedTuple):
     @property
     def retry_topic(self) -> str:
         """The group's retry topic."""
-        return f"%RETRY%{self.queue.group}"
+        return f"{RETRY_PREFIX}{self.queue.group}"
 
     @property
     def dead_letters(self) -> str:
         """The group's dead-letter topic."""
-        return f"%DLQ%{self.queue.group}"
+        return f"{DLQ_PREFIX}{self.queue.group}"
 
 
 def _waits(copy: MessageToPut) -> bool:
@@ -180,8 +180,9 @@ def sent_to_its_retries_or_dead_letters(
 
     Source: SendMessageProcessor#handleRetryAndDLQ.
     """
-    group = sent.topic.removeprefix("%RETRY%")
-    expected = (f"%DLQ%{group}", 0) if is_dead else (sent.topic, sent.queue_id)
+    expected = _dead_letters_of(sent), 0
+    if not is_dead:
+        expected = sent.topic, sent.queue_id
     for copy in copies:
         if copy.destination != expected:
             told = f"after {sent.reconsume_times} tries it is put to {_place(copy)}"
@@ -206,12 +207,17 @@ def sent_once_and_as_it_was(
         yield Violation(sent.unique_key, f"it is put {told}", "once")
     for copy in copies:
         expected = sent.scheduled() if delivers else sent
-        letters = f"%DLQ%{sent.topic.removeprefix('%RETRY%')}"
-        if sent.topic.startswith("%RETRY%") and copy.topic == letters:
+        letters = _dead_letters_of(sent)
+        if sent.topic.startswith(RETRY_PREFIX) and copy.topic == letters:
             expected = replace(sent, topic=letters, queue_id=0, delay_level=0)
         if copy != expected:
             seen = f"it is put as {_unlike(copy, expected)}"
             yield Violation(sent.unique_key, seen, f"as {_unlike(expected, copy)}")
+
+
+def _dead_letters_of(sent: MessageToPut) -> str:
+    """The dead-letter topic beside the retry topic of a message."""
+    return f"{DLQ_PREFIX}{sent.topic.removeprefix(RETRY_PREFIX)}"
 
 
 def _place(copy: MessageToPut) -> str:
