@@ -54,11 +54,15 @@ def pytest_xdist_auto_num_workers() -> int:
     return cores + cores // 2
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest first, so that all workers come to their end together.
+    """What starts a JVM is slow; the longest first, so that all workers end together.
 
     A group is one worker's, however long it takes; then what is slow, then the rest.
     """
+    for item in items:
+        if item.get_closest_marker("spark") or item.get_closest_marker("rocketmq"):
+            item.add_marker(pytest.mark.slow)
 
     def rank(item: pytest.Item) -> int:
         if item.get_closest_marker("xdist_group"):

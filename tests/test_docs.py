@@ -145,6 +145,7 @@ def test_a_sample_of_a_test_is_one_that_passes(
     assert not {"failed", "errors"} & set(result.parseoutcomes())
 
 
+@pytest.mark.slow
 def test_the_bugs_of_the_page_on_mutants_can_be_planted(tmp_path: Path) -> None:
     (text,) = [t for name, t in blocks_of(DOCS / "mutants.md") if name == "toml"]
     (tmp_path / "mine.toml").write_text(text)

@@ -155,6 +155,7 @@ def other_statements_of(tree: ast.Module) -> Iterator[int]:
             yield node.lineno
 
 
+@pytest.mark.slow
 def test_a_module_imports_only_what_its_layer_may() -> None:
     standard = sys.stdlib_module_names
 

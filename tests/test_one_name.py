@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import crashmq
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,6 +46,7 @@ def test_each_file_of_a_room_is_imported_once() -> None:
             assert named.setdefault(path, name) == name
 
 
+@pytest.mark.slow
 def test_whatever_a_command_imports_of_ours_is_below_the_one_name() -> None:
     asked = (
         "import sys\n"

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = ROOT / "docs" / "rocketmq-unit-tests.md"
 
 
+@pytest.mark.slow
 def test_every_test_the_table_names_exists() -> None:
     named = re.findall(r"`(test_\w+\.py)::(test_\w+)`", TABLE.read_text("utf-8"))
     files = {path.name: path.read_text("utf-8") for path in ROOT.rglob("tests/**/*.py")}

@@ -40,6 +40,7 @@ def state_of(root: Path) -> list[tuple[str, int, int, int, int]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directory", DIRECTORIES, ids=IDS)
 def test_fsck_says_what_it_is_and_changes_nothing(
     directory: Directory, tmp_path: Path
@@ -72,6 +73,7 @@ def test_fsck_says_what_it_is_and_changes_nothing(
     assert state_of(real.root) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directory", DIRECTORIES, ids=IDS)
 def test_a_start_of_our_engine_loses_and_changes_nothing_it_does_not_understand(
     directory: Directory, tmp_path: Path

@@ -48,6 +48,7 @@ def test_the_archives_are_small() -> None:
     assert sum(sizes) <= ARCHIVES_SIZE_MAX
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TESTED)
 def test_rocketmq_served_what_it_had_acknowledged(name: str, tmp_path: Path) -> None:
     """But for what its feature takes away: expired, deleted or never committed."""
@@ -62,6 +63,7 @@ def test_rocketmq_served_what_it_had_acknowledged(name: str, tmp_path: Path) -> 
         assert acknowledged <= served
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", marked(HEALTHY, UNREAD))
 def test_our_decoder_reads_every_message_that_rocketmq_serves(
     name: str, tmp_path: Path
@@ -91,6 +93,7 @@ def _record_at(files: dict[int, bytes], phy_offset: int) -> Record:
     return parse_record(data, phy_offset - base, len(data), None, takes_nul=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TESTED)
 def test_units_of_the_queue_files_agree_with_what_is_served(
     name: str, tmp_path: Path
@@ -121,6 +124,7 @@ def _unit_of(
     return unit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", marked(JUDGED, FSCK))
 def test_fsck_finds_no_violation_in_a_healthy_store(name: str, tmp_path: Path) -> None:
     real = real_store(name, tmp_path)

@@ -30,6 +30,7 @@ from crashmq.models.files.store_image import read_store
 SERVED = [name for name in TESTED if feature_of(name).takes == "serves"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", marked(TESTED, ENGINE))
 def test_a_start_serves_what_rocketmq_serves_or_refuses_what_it_does_not_know(
     name: str, tmp_path: Path
@@ -46,6 +47,7 @@ def test_a_start_serves_what_rocketmq_serves_or_refuses_what_it_does_not_know(
         assert real.feature.refused_as in answer.why
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", marked(SERVED, DEFAULTS))
 def test_a_start_that_is_told_sizes_alone_takes_nothing_away(
     name: str, tmp_path: Path
@@ -58,6 +60,7 @@ def test_a_start_that_is_told_sizes_alone_takes_nothing_away(
     assert answer.outcome != "loses", answer.why
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", marked(right_today(SERVED, ENGINE), FSCK_AFTER))
 def test_fsck_finds_no_violation_once_our_engine_has_stopped(
     name: str, tmp_path: Path

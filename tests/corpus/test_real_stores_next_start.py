@@ -128,11 +128,13 @@ def check_agreement(real: Real) -> None:
         assert (place, seen) == (place, left) or is_replayed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TESTED)
 def test_a_start_of_ours_loses_what_fsck_says(name: str, tmp_path: Path) -> None:
     check_agreement(real_store(name, tmp_path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "damage"), DAMAGED)
 def test_a_start_of_ours_loses_what_fsck_says_of_a_damaged_store(
     name: str, damage: Callable[[Real], None], tmp_path: Path

@@ -91,6 +91,7 @@ def test_ten_clients_of_eight_queues_are_served_as_the_table_says() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", COVERING, ids=lambda each: each.name)
 def test_every_queue_is_in_exactly_one_share(
     strategy: AllocateMessageQueueStrategy,

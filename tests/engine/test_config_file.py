@@ -76,6 +76,7 @@ def persist_until(disk: SimDisk, crash: Crash, at_action: int, number: int) -> i
     return done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", KEEPING)
 @pytest.mark.parametrize("crash", [KILL, *POWER_LOSSES], ids=str)
 def test_no_crash_at_any_action_takes_what_a_persist_kept(

@@ -51,6 +51,7 @@ def damage(root: Path, rng: random.Random) -> str:
     return f"{what} {path} byte {at}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_ours", [False, True], ids=["rocketmq", "ours"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_damaged_store_is_refused_whole_or_serves_what_was_put(

@@ -131,6 +131,7 @@ def refusal_of(world: StoreBuilder) -> str:
     return ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENDS)
 def test_a_start_serves_what_rocketmq_would_or_changes_nothing(
     golden_store: GoldenStore, name: str

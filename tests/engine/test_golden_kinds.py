@@ -27,6 +27,7 @@ NAMES = [f"{kind}-{end}" for kind in KINDS for end in ENDS]
 OURS = {"log_file_size": 16_384, "queue_file_size": 400, "messages": 240}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_message_of_a_rocketmq_store_is_served(
     golden_store: GoldenStore, name: str
@@ -39,6 +40,7 @@ def test_every_message_of_a_rocketmq_store_is_served(
     assert store.shutdown()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_rocketmq_store_goes_on_as_ours(golden_store: GoldenStore, name: str) -> None:
     root, rows = golden_store(name)
@@ -57,6 +59,7 @@ def test_a_rocketmq_store_goes_on_as_ours(golden_store: GoldenStore, name: str) 
     assert fsck(root).violations == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_rocketmq_store_breaks_no_law(golden_store: GoldenStore, name: str) -> None:
     root, _ = golden_store(name)

@@ -31,6 +31,7 @@ def other_files(root: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_message_of_rocketmq_is_served(
     golden_store: GoldenStore, name: str
@@ -44,6 +45,7 @@ def test_every_message_of_rocketmq_is_served(
     assert store.shutdown()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_store_of_rocketmq_goes_on_as_ours(
     golden_store: GoldenStore, name: str

@@ -61,6 +61,7 @@ def offsets_with(records: tuple[Record, ...], topic: str, key: str) -> list[int]
     return found[-64:]
 
 
+@pytest.mark.slow
 @EVERY_NAME
 def test_rocketmqs_index_is_kept_byte_for_byte_and_answers_for_every_key(
     golden_store: GoldenStore, name: str
@@ -83,6 +84,7 @@ def test_rocketmqs_index_is_kept_byte_for_byte_and_answers_for_every_key(
     assert index_of(files_of(root)) == index_of(before)
 
 
+@pytest.mark.slow
 @EVERY_NAME
 def test_what_our_store_makes_anew_is_what_rocketmq_made(
     golden_store: GoldenStore, name: str

@@ -225,6 +225,7 @@ def test_a_removed_file_is_made_again_as_it_was(
     assert broken(indexed) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [*range(0, SIZE, 3), SIZE + 1])
 def test_a_file_of_another_length_is_made_again(
     indexed: StoreBuilder, length: int
@@ -240,6 +241,7 @@ def test_a_file_of_another_length_is_made_again(
     assert broken(indexed) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", range(0, SIZE, 5))
 def test_a_damaged_byte_anywhere_in_a_file_is_mended(
     indexed: StoreBuilder, at: int

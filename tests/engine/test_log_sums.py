@@ -46,6 +46,7 @@ def test_a_mark_keeps_as_many_sums_as_its_sector_holds(store: StoreBuilder) -> N
     assert changed_files(store.image()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("byte", range(RECORD_SIZE))
 def test_no_byte_of_a_record_can_change_unseen(store: StoreBuilder, byte: int) -> None:
     store.put(PER_FILE + 2).make_all_durable().kill()

@@ -87,6 +87,7 @@ def test_a_pull_tells_how_far_the_group_is_unless_that_is_0(bench: Bench) -> Non
     assert bench.committed() == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("waiting", "last"), [(1000, 1000), (1001, 992)])
 def test_a_queue_is_not_pulled_while_too_many_messages_wait(
     bench: Bench, waiting: int, last: int

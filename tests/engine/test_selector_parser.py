@@ -104,6 +104,7 @@ def test_what_is_no_token_or_not_finished_is_refused(text: str) -> None:
     assert result(text, a="1") == NO_EXPRESSION
 
 
+@pytest.mark.slow
 def test_long_expressions_are_read_and_deep_ones_refused() -> None:
     many = " AND ".join(["a = 1"] * 5000)
     deep = "(" * DEPTH_MAX * 3 + "a = 1" + ")" * DEPTH_MAX * 3

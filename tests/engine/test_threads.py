@@ -266,6 +266,7 @@ def test_what_threads_put_is_lawful_and_served(
     judge(tmp_path, mode, putters, count)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("hasty_switches")
 @pytest.mark.parametrize(("mode", "count"), [(ASYNC, 300), (SYNC, 30)])
 @pytest.mark.parametrize("buffers", [1, 3])
@@ -420,6 +421,7 @@ def test_a_last_round_that_raises_ends_the_thread_in_order() -> None:
     assert other.rounds == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["reput", "flush_commit_log", "flush_consume_queue"])
 def test_a_store_goes_on_after_memory_ran_out_in_a_round(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -41,6 +41,7 @@ def test_a_store_finds_the_files_and_no_other(name: FoundStore) -> None:
     assert store.now_ms() == store.epoch_ms > newest
 
 
+@pytest.mark.slow
 @each_store
 def test_all_that_rocketmq_left_is_taken_over_and_judged(name: FoundStore) -> None:
     ops = (

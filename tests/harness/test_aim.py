@@ -46,6 +46,7 @@ def test_a_bug_of_delays_is_looked_for_where_messages_are_delayed() -> None:
     assert aim.entries
 
 
+@pytest.mark.slow
 def test_an_example_runs_the_line_that_it_is_kept_for() -> None:
     module = DELAYED.edits[0].module
     lines = packaged().functions[module][DELAYED.edits[0].function]
@@ -79,6 +80,7 @@ def test_names_come_as_often_as_their_weights_say() -> None:
     assert in_turn({}, 40) == ()
 
 
+@pytest.mark.slow
 def test_a_constant_aims_at_the_lines_that_name_it() -> None:
     changed = mutant(
         "client.impl.consumer.process_queue",
@@ -180,6 +182,7 @@ def test_a_function_whose_code_was_changed_is_another() -> None:
     assert one.text_hash != other.text_hash
 
 
+@pytest.mark.slow
 def test_most_of_the_engine_is_counted_as_it_is_today() -> None:
     """Count again where it is not: crashmq corpus --reach."""
     known = fresh = 0

@@ -9,6 +9,8 @@ from itertools import takewhile
 from typing import Any
 from unittest.mock import patch
 
+import pytest
+
 from crashmq.harness.episodes.episode import run_program
 from crashmq.harness.searches.aiming import (
     aimed_until_lost,
@@ -133,6 +135,7 @@ def drawn(number: int) -> Program:
     return program_for(SCENARIOS["bit_rot"], 5, number)
 
 
+@pytest.mark.slow
 def test_an_episode_that_was_lost_is_aimed_as_it_was() -> None:
     for number in range(12):
         program = drawn(number)
@@ -140,6 +143,7 @@ def test_an_episode_that_was_lost_is_aimed_as_it_was() -> None:
         assert found == perhaps_aimed(program, 5, number)
 
 
+@pytest.mark.slow
 def test_a_program_that_hangs_while_it_is_aimed_keeps_the_aim_it_got() -> None:
     program = drawn(AIMED_TWICE)
     whole = perhaps_aimed(program, 5, AIMED_TWICE)

@@ -196,6 +196,7 @@ def test_a_healthy_store_passes() -> None:
     assert [one.message for one in results if one.outcome is not Outcome.PASSED] == []
 
 
+@pytest.mark.slow
 def test_the_laws_are_asked_whose_facts_the_store_can_give() -> None:
     checks = Counter[str]()
     for result in healthy():
@@ -208,6 +209,7 @@ def test_the_laws_are_asked_whose_facts_the_store_can_give() -> None:
     assert sum(checks.values()) > 20_000
 
 
+@pytest.mark.slow
 def test_the_programs_put_pull_kill_and_restart() -> None:
     done = Counter[str]()
     for result in healthy():
@@ -230,6 +232,7 @@ def test_a_law_that_cannot_be_asked_is_counted_once_an_episode() -> None:
     assert not any(law in ("PUT-1", "RD-1", "RD-2", "RUN-1") for law, _ in excuses)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("broken", "laws"),
     [

@@ -78,6 +78,7 @@ def test_a_stop_during_a_stop_changes_nothing(at_action: int) -> None:
     run(Setup(), PUT, RunService("reput"), During(Shutdown(), at_action, Shutdown()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_action", range(1, 12))
 def test_a_round_that_stalls_while_the_store_stops_ends_first(at_action: int) -> None:
     turned = During(Shutdown(), 1, RunService("flush_consume_queue"))

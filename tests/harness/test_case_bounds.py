@@ -249,6 +249,7 @@ MIB = 1024**2
 JUMP = {"op": "AdvanceClock", "ms": 10**12}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setup", "ops", "what"),
     [
@@ -392,6 +393,7 @@ def spoilt_cases(draw: st.DrawFn) -> bytes:
     return data
 
 
+@pytest.mark.slow
 @settings(
     max_examples=150,
     deadline=None,

@@ -79,6 +79,7 @@ def test_a_saved_case_is_read_back_equal(tmp_path: Path) -> None:
     assert CaseFile.load(tmp_path / "deep" / "a.case.json") == CASE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_program_that_is_drawn_can_be_kept(tmp_path: Path, name: str) -> None:
     """A failing one is replayed from its file; one that aims has ops of its own."""
@@ -165,6 +166,7 @@ def test_a_case_says_which_python_ran_it() -> None:
 RECORDED = Path(__file__).parents[2] / "scenarios" / "cases"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(path.name for path in RECORDED.iterdir()))
 def test_a_recorded_case_tells_its_story_and_no_defaults(name: str) -> None:
     case = CaseFile.load(RECORDED / name)

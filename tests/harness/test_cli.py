@@ -292,6 +292,7 @@ def red_case(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path / "red.case.json"
 
 
+@pytest.mark.slow
 def test_a_failure_is_replayed_with_its_planted_bug(red_case: Path) -> None:
     result = crashmq("replay", red_case)
 
@@ -308,6 +309,7 @@ def test_the_shipped_engine_has_not_the_planted_bug(red_case: Path) -> None:
     assert "it was found with --mutant T01" in result.stdout
 
 
+@pytest.mark.slow
 def test_another_law_than_recorded_is_told(red_case: Path) -> None:
     case = CaseFile.load(red_case)
     red_case.write_text(replace(case, violated="CL-2").to_text())
@@ -318,6 +320,7 @@ def test_another_law_than_recorded_is_told(red_case: Path) -> None:
     assert f"CHANGED: {case.violated} at step" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_failure_is_shrunk_into_a_file_beside_it(red_case: Path) -> None:
     result = crashmq("shrink", red_case)
 

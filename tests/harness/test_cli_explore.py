@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 
 from crashmq.harness.cli import main
@@ -78,6 +79,7 @@ def test_a_crash_point_is_closed_by_what_starts_read(tmp_path: Path) -> None:
     assert ": CLOSED" in closed.output
 
 
+@pytest.mark.slow
 def test_a_planted_bug_that_breaks_no_law_is_missed(tmp_path: Path) -> None:
     case = case_of_one_put(tmp_path)
 
@@ -88,6 +90,7 @@ def test_a_planted_bug_that_breaks_no_law_is_missed(tmp_path: Path) -> None:
     assert "MISSED: planted bug E49 (deleted-files-counted-twice)" in missed.output
 
 
+@pytest.mark.slow
 def test_a_planted_bug_becomes_a_case_that_replays(tmp_path: Path) -> None:
     out = tmp_path / "out"
 
@@ -107,6 +110,7 @@ def test_a_planted_bug_becomes_a_case_that_replays(tmp_path: Path) -> None:
             assert again.digest == case.digest
 
 
+@pytest.mark.slow
 def test_a_world_is_explored_up_to_its_length() -> None:
     result = crashmq("--world", 1, "--depth", 1)
 
@@ -161,6 +165,7 @@ def test_a_power_loss_is_left_with_the_fewest_pieces_that_are_enough() -> None:
     assert words.endswith("is enough")
 
 
+@pytest.mark.slow
 def test_all_disks_have_a_certificate_each_and_their_sum_is_the_whole(
     tmp_path: Path,
 ) -> None:
@@ -178,6 +183,7 @@ def test_all_disks_have_a_certificate_each_and_their_sum_is_the_whole(
     assert all(f"{profile} " in result.output for profile in PROFILES)
 
 
+@pytest.mark.slow
 def test_histories_are_dealt_to_all_disks_in_turn(tmp_path: Path) -> None:
     out = tmp_path / "out"
     some = ("--profile", "all", "--histories", 8, "--ops", 2, "--depth", 1)

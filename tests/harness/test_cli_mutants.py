@@ -55,6 +55,7 @@ def test_the_worked_example_of_the_document_does_what_it_says(
     assert "there is no mutant 'MINE-1'" in crashmq("replay", case).stderr
 
 
+@pytest.mark.slow
 def test_a_stale_edit_is_named_and_nothing_is_searched_for(
     example: Path, tmp_path: Path
 ) -> None:
@@ -152,6 +153,7 @@ def test_the_fast_subset_finds_the_canary_and_leaves_the_clean_engine_alone() ->
     assert "clean engine, seed 0: nothing flagged" in told.stdout
 
 
+@pytest.mark.slow
 def test_a_mutant_is_shown_as_a_diff_and_nothing_is_searched_for(example: Path) -> None:
     ours = crashmq("mutants", "--show", "R28")
     theirs = crashmq("mutants", "--show", "MINE-1", "--file", example)

@@ -211,6 +211,7 @@ def test_a_place_elsewhere_is_refused_and_no_directory_is_made(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_run_of_something_else_is_not_gone_on_with(tmp_path: Path) -> None:
     args = ("--local", "--episodes", 4, "--out", tmp_path / "run")
     in_a_process("soak", "clean_restart", *args)
@@ -258,6 +259,7 @@ def test_a_machine_without_spark_is_told_how_to_get_it(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_report_is_added_to_the_page_of_a_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -223,6 +223,7 @@ def at_once(point: int, *ops: Op) -> Together:
     return Together(ops, Schedule(preemptions=((point, 1),)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broadcasts", [False, True])
 def test_two_that_start_one_client_at_once_give_it_one_consumer(
     broadcasts: bool,
@@ -237,6 +238,7 @@ def test_two_that_start_one_client_at_once_give_it_one_consumer(
         episode.finish()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broadcasts", [False, True])
 @pytest.mark.parametrize("how", get_args(ConsumerEnd)[1:])
 def test_a_client_that_ends_amid_its_work_does_nothing_more(
@@ -261,6 +263,7 @@ def test_a_client_that_ends_amid_its_work_does_nothing_more(
     assert amid > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broadcasts", [False, True])
 def test_a_client_that_stops_amid_its_work_has_told_it(broadcasts: bool) -> None:
     joins = replace(C0, broadcasts=broadcasts)

@@ -334,6 +334,7 @@ def test_the_root_is_neither_made_nor_removed(disk: Disk, opened: Open) -> None:
         disk.rename("f", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["..", "../f", "/f", "d//f", "d/", ".", "d/../f"])
 def test_no_path_leaves_the_root(disk: Disk, opened: Open, path: str) -> None:
     calls: tuple[Callable[[], object], ...] = (
@@ -434,6 +435,7 @@ def everything_of(disk: Disk, directory: str = "") -> dict[str, bytes | None]:
     return seen
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(calls=st.lists(CALLS, max_size=30))
 def test_the_fake_answers_as_the_real_disk(calls: list[tuple[object, ...]]) -> None:

@@ -31,6 +31,7 @@ HISTORIES: dict[str, tuple[Call, ...]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("history", HISTORIES)
 @pytest.mark.parametrize("profile", PROFILES)
 def test_chance_leaves_each_state_that_may_be_left(profile: str, history: str) -> None:

@@ -591,6 +591,7 @@ def _leaving(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.program}: {row.result}")
 def test_a_result_is_possible_just_where_the_table_says(row: Row, profile: str) -> None:

@@ -97,6 +97,7 @@ def test_a_replay_tells_the_starts_the_healed_end_and_where_to_look(
     assert f"crashmq explain {CaseFile.load(case).violated}" in result.stdout
 
 
+@pytest.mark.slow
 def test_without_a_bug_to_compare_the_active_functions_are_told(
     case: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,6 +135,7 @@ def test_until_the_breach_is_the_step_of_the_breach(tmp_path: Path) -> None:
     assert result.law in told.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["soon", "1.5"])
 def test_a_step_is_a_number_or_the_breach(case: Path, step: str) -> None:
     told = crashmq("replay", case, "--until", step)
@@ -241,6 +243,7 @@ def test_a_short_form_runs_nothing(text: str, sentence: str, tmp_path: Path) -> 
     assert sentence in str(refused.value)
 
 
+@pytest.mark.slow
 def test_a_case_as_a_test_passes_on_the_engine_and_fails_with_the_bug(
     case: Path,
 ) -> None:
@@ -255,6 +258,7 @@ def test_a_case_as_a_test_passes_on_the_engine_and_fails_with_the_bug(
         run()
 
 
+@pytest.mark.slow
 def test_a_case_remembers_the_file_of_its_bug(case: Path, tmp_path: Path) -> None:
     theirs = replace(CaseFile.load(case), mutant="X01", mutant_file="bugs.toml")
     theirs.save(tmp_path / "theirs.case.json")

@@ -89,6 +89,7 @@ def test_a_program_dealt_out_in_parts_comes_to_the_same() -> None:
     assert parts.counts.space == whole.counts.space
 
 
+@pytest.mark.slow
 def test_a_small_world_has_each_program_on_each_store_and_shares_crash_points() -> None:
     world = list(nodes(2))
 

@@ -58,6 +58,7 @@ def test_some_are_few_begin_with_the_extremes_and_are_states_of_all() -> None:
     assert sum(state.is_drawn for state in some) == len(some) - 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_write_order_s_states_are_what_a_prefix_of_the_actions_leaves(
     profile: str,
@@ -77,6 +78,7 @@ def test_the_write_order_s_states_are_what_a_prefix_of_the_actions_leaves(
         assert set(ours) >= set(theirs) or not ours
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_disk_of_a_vector_is_what_a_crash_leaves_of_it(profile: str) -> None:
     for crash_point in crash_points(profile)[::3]:
@@ -123,6 +125,7 @@ def promising(disk: SimDisk) -> object:
     return disk.actions, disk.last_action, medium._replace(inodes=inodes, changes=0)
 
 
+@pytest.mark.slow
 def test_some_try_each_state_of_the_write_order() -> None:
     crash_point = crash_points("posix_min")[-1]
     crash_states = CrashStates(crash_point.disk, StateKeys())

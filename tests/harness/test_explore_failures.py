@@ -111,6 +111,7 @@ def test_what_a_failed_sync_leaves_is_asked_where_the_medium_shows_it() -> None:
     assert ways(Restart(), disk="btrfs") == 2 * (plain + others)
 
 
+@pytest.mark.slow
 def test_a_store_is_right_whatever_its_failed_syncs_leave() -> None:
     flush = RunService("flush_commit_log")
     lost = During(RunService("checkpoint"), 1, Crash("power_loss"))
@@ -129,6 +130,7 @@ def test_when_time_is_over_the_rest_is_open() -> None:
     assert seen.open == len(STOPPED.ops) * len(CALLS) * 2
 
 
+@pytest.mark.slow
 def test_what_happens_amid_an_op_gives_way_to_its_failure() -> None:
     put = During(PUTS[0], 1, Crash("process_kill"))
     seen = explore_failures(Program(Setup(), (put,)), "process_kill")
@@ -137,6 +139,7 @@ def test_what_happens_amid_an_op_gives_way_to_its_failure() -> None:
     assert not seen.found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_programs_have_a_plain_op_that_meets_a_failing_call(name: str) -> None:
     for number in range(20):
@@ -163,6 +166,7 @@ def test_some_programs_ask_again_and_some_crash_behind_the_failure() -> None:
     assert asked_again == crashed == {False, True}
 
 
+@pytest.mark.slow
 def test_the_command_counts_calls_and_says_what_is_closed(tmp_path: Path) -> None:
     out = tmp_path / "out"
 
@@ -175,6 +179,7 @@ def test_the_command_counts_calls_and_says_what_is_closed(tmp_path: Path) -> Non
     assert (summary["open"], summary["violations"]) == (0, 0)
 
 
+@pytest.mark.slow
 def test_a_finding_of_the_command_is_a_case_that_replays(tmp_path: Path) -> None:
     case, out = case_of(STOPPED, tmp_path), tmp_path / "out"
 
@@ -187,6 +192,7 @@ def test_a_finding_of_the_command_is_a_case_that_replays(tmp_path: Path) -> None
     assert replayed.exit_code == 1, replayed.output
 
 
+@pytest.mark.slow
 def test_failures_of_a_scenario_are_those_of_its_programs() -> None:
     result = crashmq("clean_restart", "--failures", "--ops", 2, "--histories", 2)
 

@@ -81,6 +81,7 @@ sectors = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(sectors, sectors)
 def test_classes_are_the_states_by_what_a_start_reads(
     of_a: list[list[bytes]], of_b: list[list[bytes]]
@@ -133,6 +134,7 @@ def explored(limits: Limits, mutant: str) -> tuple[Certificate, set[str]]:
     return explorer.counts, {one.law for one in explorer.found.values()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", ["", "R01"])
 def test_what_is_closed_by_classes_is_what_each_state_tells(mutant: str) -> None:
     each, laws = explored(Limits(), mutant)

@@ -21,6 +21,7 @@ OPS = (PutMessage("T0", 0, 16), PutMessage("T0", 1, 16), RunService("reput"))
 BUG = MUTANTS["R22"]
 
 
+@pytest.mark.slow
 def test_a_glance_finds_what_the_history_itself_does_not_show() -> None:
     program = Program(Setup(), OPS)
     with applied(BUG):
@@ -31,10 +32,12 @@ def test_a_glance_finds_what_the_history_itself_does_not_show() -> None:
         assert run_program(found.program).law == found.law
 
 
+@pytest.mark.slow
 def test_a_glance_finds_nothing_in_the_clean_engine() -> None:
     assert sample(Program(Setup(), OPS), "", states=400) is None
 
 
+@pytest.mark.slow
 def test_a_machine_reports_the_crashed_history_as_its_own() -> None:
     recorder = Recorder()
     machine = machine_for("clean_restart", recorder, explore=64)()
@@ -48,6 +51,7 @@ def test_a_machine_reports_the_crashed_history_as_its_own() -> None:
         assert run_program(failure.program).law == breach.value.id
 
 
+@pytest.mark.slow
 def test_a_soak_that_explores_keeps_the_crashed_program() -> None:
     task = SoakTask.define(("clean_restart",), 0, explore=48)
     with applied(BUG):

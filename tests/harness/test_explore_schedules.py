@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 
 from crashmq.harness.cli import main
@@ -38,6 +39,7 @@ def case_of(program: Program, directory: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_two_puts_have_two_outcomes_over_all_schedules() -> None:
     seen = explore_schedules(TWO_PUTS, "interleavings", bound=2)
 
@@ -62,6 +64,7 @@ def test_a_stop_at_each_point_finds_a_file_that_is_made_twice() -> None:
     assert "RUN-1" in found
 
 
+@pytest.mark.slow
 def test_a_smaller_bound_has_fewer_schedules_and_none_has_one() -> None:
     counts = [
         explore_schedules(TWO_PUTS, "interleavings", bound=bound).visited
@@ -85,6 +88,7 @@ def test_ops_during_which_a_crash_comes_have_schedules_too() -> None:
     assert explore_schedules(program, "interleavings", bound=1).visited >= 1
 
 
+@pytest.mark.slow
 def test_a_race_is_found_with_no_more_preemptions_than_it_needs() -> None:
     with applied(MUTANTS["R42"]):
         none = explore_schedules(ROLLS, "interleavings", bound=0)
@@ -97,6 +101,7 @@ def test_a_race_is_found_with_no_more_preemptions_than_it_needs() -> None:
     assert len(together.schedule.preemptions) == 1
 
 
+@pytest.mark.slow
 def test_the_command_counts_schedules_and_says_what_is_closed(tmp_path: Path) -> None:
     out = tmp_path / "out"
 
@@ -109,6 +114,7 @@ def test_the_command_counts_schedules_and_says_what_is_closed(tmp_path: Path) ->
     assert summary["violations"] == 0
 
 
+@pytest.mark.slow
 def test_a_finding_is_a_case_that_replays(tmp_path: Path) -> None:
     case, out = case_of(ROLLS, tmp_path), tmp_path / "out"
 

@@ -64,6 +64,7 @@ def two_puts() -> Program:
     return Program(Setup(), ops)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scenario", "ops"),
     [
@@ -145,6 +146,7 @@ def test_a_view_tells_the_files_that_its_program_finds() -> None:
             assert state_keys.of(*disk.seen()) == state.state_key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", ["R01", "R22"])
 def test_each_finding_is_a_program_that_breaks_the_same_law(mutant: str) -> None:
     explorer = Explorer("power_loss", SMALL)
@@ -169,6 +171,7 @@ def test_a_foreign_file_is_looked_for_at_its_moment_not_at_the_end() -> None:
     assert not explorer.found
 
 
+@pytest.mark.slow
 def test_an_op_that_a_crash_ended_may_be_done_or_not() -> None:
     served = (PutMessage("T0", 0, 16), RunService("reput"))
     explorer = Explorer("deleted_topics", SMALL)
@@ -223,6 +226,7 @@ def test_exploring_a_history_leaves_it_as_it_was() -> None:
     assert run_program(program, "power_loss").digest == before
 
 
+@pytest.mark.slow
 def test_the_same_history_and_seed_give_the_same_certificate() -> None:
     program = short("power_loss", 2, 5)
 
@@ -233,6 +237,7 @@ def test_the_same_history_and_seed_give_the_same_certificate() -> None:
     assert one.counts == two.counts
 
 
+@pytest.mark.slow
 def test_neither_lock_nor_abort_is_ever_read() -> None:
     """So that what they hold may be left out of a state key."""
     read: list[str] = []

@@ -42,6 +42,7 @@ def law_of(bug: Mutant, program: Program) -> str:
         return run_program(program, keep_trace=False).law
 
 
+@pytest.mark.slow
 def test_the_engine_does_not_part_from_itself() -> None:
     one, again = moves_of(HALF_LOST, ""), moves_of(HALF_LOST, "")
 

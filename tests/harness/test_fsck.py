@@ -126,6 +126,7 @@ TEN: dict[str, tuple[Damage, str, str, int]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TEN)
 def test_each_of_ten_damages_is_named_by_law_file_and_offset(
     name: str, damaged: Damaged
@@ -139,6 +140,7 @@ def test_each_of_ten_damages_is_named_by_law_file_and_offset(
     assert any(f"{where} ".startswith(f"{path} byte {position} ") for where in places)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TEN)
 def test_after_a_crash_each_of_them_is_still_told(name: str, damaged: Damaged) -> None:
     damage, law, path, position = TEN[name]
@@ -292,6 +294,7 @@ def last_filler(damaged: Damaged) -> tuple[str, int]:
     return LOG_FILE, inside[-1]["phy_offset"] + inside[-1]["size"] - 131072
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MORE)
 def test_other_damages_are_found_too(name: str, damaged: Damaged) -> None:
     damage, laws, where = MORE[name]

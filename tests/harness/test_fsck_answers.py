@@ -105,6 +105,7 @@ def store(tmp_path: Path) -> Path:
     return golden("clean").unpack(tmp_path / "store")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DAMAGES)
 def test_a_damage_is_called_by_its_cause_and_leaves_what_is_whole(
     name: str, store: Path

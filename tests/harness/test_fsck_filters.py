@@ -138,6 +138,7 @@ def bits(positions: list[int], bit_num: int = 112) -> Table:
     return {"bitPos": positions, "bitNum": bit_num}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "law"),
     [
@@ -165,6 +166,7 @@ def test_a_filter_that_contradicts_its_place_is_a_violation(
     assert "shipping" in found.seen + found.expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "table",
     [

@@ -139,6 +139,7 @@ def test_a_file_that_one_may_not_read_is_named(root: Path) -> None:
     assert "cannot be read" in done.stdout or "DIR-1" in done.stdout
 
 
+@pytest.mark.slow
 def test_reading_leaves_the_times_of_the_last_reading(root: Path) -> None:
     for path in root.rglob("*"):
         os.utime(path, ns=(10**18, 10**18))
@@ -149,6 +150,7 @@ def test_reading_leaves_the_times_of_the_last_reading(root: Path) -> None:
     assert {path.stat().st_atime_ns for path in files} == {10**18}
 
 
+@pytest.mark.slow
 def test_the_json_has_the_fields_that_are_promised(root: Path) -> None:
     (root / LOG_FILE).unlink()
 

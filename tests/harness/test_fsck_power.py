@@ -66,6 +66,7 @@ def test_the_family_is_as_large_as_it_says() -> None:
         assert len(must) >= 50, must
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAST)
 def test_every_damage_that_shows_is_seen_where_it_is(name: str) -> None:
     assert unnoticed(archive(name), 1) == []
@@ -77,6 +78,7 @@ def test_every_damage_to_every_store_that_shows_is_seen(name: str) -> None:
     assert unnoticed(archive(name), SEEDS) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ARCHIVES)
 def test_no_store_that_rocketmq_wrote_is_flagged(name: str) -> None:
     report = judged(archive(name), Broken(archive(name).files, ()))

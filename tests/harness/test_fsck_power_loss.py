@@ -77,6 +77,7 @@ def after_power_loss(store: Archive, rng: Random) -> dict[str, bytes]:
     return files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KILLED)
 def test_sectors_that_were_lost_are_notes(name: str) -> None:
     store = archive(name)
@@ -87,6 +88,7 @@ def test_sectors_that_were_lost_are_notes(name: str) -> None:
         assert [str(found) for found in report.violations] == [], seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KILLED)
 def test_a_put_that_was_cut_short_is_a_note(name: str) -> None:
     store = archive(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
 from golden_store import golden
 
 from crashmq.harness.fsck.fsck import fsck
@@ -41,6 +42,7 @@ def test_what_is_written_behind_a_hole_is_found(tmp_path: Path) -> None:
     assert first_nonzero(data, LONG + 1) == LONG + 1
 
 
+@pytest.mark.slow
 def test_a_file_of_nothing_but_a_hole_has_no_data(tmp_path: Path) -> None:
     (tmp_path / "commitlog").mkdir()
     (tmp_path / FIRST).touch()

@@ -36,6 +36,7 @@ def kept_in(artefacts: Path, cases: Path) -> GateOptions:
     return GateOptions(workers=2, artefacts=artefacts, cases=cases)
 
 
+@pytest.mark.slow
 def test_the_shipped_engine_passes(tmp_path: Path) -> None:
     result = check(["reput_behind"], "dev", told, options=kept_in(tmp_path, tmp_path))
 
@@ -140,6 +141,7 @@ def test_a_recorded_case_that_fails_again_is_red(tmp_path: Path) -> None:
     assert result.failures[0].phase == "cases"
 
 
+@pytest.mark.slow
 def test_a_case_of_another_scenario_is_not_replayed(tmp_path: Path) -> None:
     case = CaseFile("power_loss", Program(Setup(), PUTS), "PUT-1", 1, "", "")
     case.save(tmp_path / "twice.case.json")

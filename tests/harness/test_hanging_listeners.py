@@ -173,6 +173,7 @@ def test_a_broadcast_message_expires_too() -> None:
     story.ends_well()
 
 
+@pytest.mark.slow
 def test_a_listener_may_return_amid_a_round_that_gives_its_message_up() -> None:
     for point in range(1, 40, 3):
         for ops in ((CLEAN, Consume("c0")), (Consume("c0", status="later"), CLEAN)):

@@ -23,6 +23,7 @@ A_PIECE = 15
 WORDS = ("CLEAN", "DAMAGED", "NOT A STORE", "FOREIGN LAYOUT")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", range(PIECES))
 def test_whatever_lies_there_is_answered_and_left_as_it_is(
     piece: int, tmp_path: Path
@@ -37,6 +38,7 @@ def test_whatever_lies_there_is_answered_and_left_as_it_is(
         shutil.rmtree(root)
 
 
+@pytest.mark.slow
 def test_as_many_as_one_likes_are_tried_by_a_command(tmp_path: Path) -> None:
     script = Path(__file__).parent / "hostile.py"
     done = subprocess.run(
@@ -51,6 +53,7 @@ def test_as_many_as_one_likes_are_tried_by_a_command(tmp_path: Path) -> None:
     assert "5 directories, 0 wrong" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
 @pytest.mark.parametrize("name", ["topics.json", "consumerOffset.json"])
 def test_odd_text_in_a_side_file_is_no_table_and_no_traceback(

@@ -55,6 +55,7 @@ def test_the_canary_is_found_at_once_and_cut_to_a_case_that_replays() -> None:
     assert (again.law, again.digest) == (row.law, row.digest)
 
 
+@pytest.mark.slow
 def test_the_clean_engine_survives_to_the_end_of_its_budget() -> None:
     row = examine(Hunt(None, 3, 0.2))
 
@@ -63,6 +64,7 @@ def test_the_clean_engine_survives_to_the_end_of_its_budget() -> None:
     assert row.probes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", get_args(SliceKind))
 def test_a_slice_is_a_function_of_seed_and_number(kind: SliceKind) -> None:
     assert run_slice(kind, 5, 2, "") == run_slice(kind, 5, 2, "")
@@ -82,6 +84,7 @@ def test_sweeps_of_failing_calls_come_to_every_scenario() -> None:
     assert {scenario_of_turn(one) for one in sweeps} == {*SCENARIOS}
 
 
+@pytest.mark.slow
 def test_exploring_finds_what_a_lost_sync_does_and_its_program_replays() -> None:
     bug = Mutant(
         "T02",
@@ -116,6 +119,7 @@ def test_a_bug_that_ends_its_process_is_found_by_that() -> None:
     assert row.scenario
 
 
+@pytest.mark.slow
 def test_a_bug_that_hangs_its_process_is_found_by_that(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -244,6 +248,7 @@ def test_bucketing_is_measured_over_pairs() -> None:
     assert (found["precision"], found["recall"]) == (0.5, 0.3333)
 
 
+@pytest.mark.slow
 def test_a_cause_names_law_harm_and_way_of_recovery_but_no_place() -> None:
     def crashed(topic: str) -> Program:
         put = PutMessage(topic, 0, 16)

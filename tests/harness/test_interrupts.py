@@ -109,6 +109,7 @@ def test_an_error_that_an_interrupt_became_is_no_defect(
     assert list(tmp_path.glob("crashmq-error-*")) == []
 
 
+@pytest.mark.slow
 def test_a_gate_that_swallows_an_interrupt_is_not_green(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -128,6 +129,7 @@ def test_a_gate_that_swallows_an_interrupt_is_not_green(
     assert "GREEN" not in result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", [1, 3, 40])
 def test_an_interrupt_amid_a_machine_ends_the_search_without_a_finding(
     monkeypatch: pytest.MonkeyPatch, call: int
@@ -140,6 +142,7 @@ def test_an_interrupt_amid_a_machine_ends_the_search_without_a_finding(
     assert ended.value.found is None
 
 
+@pytest.mark.slow
 def test_a_shrinking_that_is_interrupted_gives_what_it_reached() -> None:
     program = Program(Setup(), (PutMessage("T0", 0, 7),) * 6)
     with (
@@ -155,6 +158,7 @@ def test_a_shrinking_that_is_interrupted_gives_what_it_reached() -> None:
     assert len(so_far.program.ops) < 6
 
 
+@pytest.mark.slow
 def test_what_the_gate_had_found_is_kept_and_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -208,6 +212,7 @@ def whole_list() -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
+@pytest.mark.slow
 def test_an_interrupt_while_python_ends_leaves_the_exit_code_alone() -> None:
     program = """
 import os, signal, sys

@@ -86,6 +86,7 @@ def test_outside_the_context_the_class_is_as_it_was_written(counter: Counter) ->
     assert counter.up(5) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_no_class_of_ours_breaks_one_and_no_digest_changes(name: str) -> None:
     for number in range(8):

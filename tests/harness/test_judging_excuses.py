@@ -143,6 +143,7 @@ def test_after_a_failed_flush_of_a_queue_the_cleaner_may_leave_what_has_expired(
     assert ("DEL-4", "queues_worked") in excuses
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_action", range(1, 30))
 def test_a_stop_whose_table_could_not_be_synced_owes_no_durable_table(
     at_action: int,

@@ -86,6 +86,7 @@ def test_no_line_of_a_parser_is_reported() -> None:
     assert seen == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_edited", [False, True])
 def test_each_line_of_a_broker_is_reported_with_a_planted_bug_too(
     is_edited: bool,

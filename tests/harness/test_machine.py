@@ -45,6 +45,7 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> str:
     return WRONG_OFFSET.id
 
 
+@pytest.mark.slow
 def test_a_found_failure_is_shrunk_and_breaks_the_same_law_when_run_again(
     planted: str,
 ) -> None:
@@ -60,6 +61,7 @@ def test_a_found_failure_is_shrunk_and_breaks_the_same_law_when_run_again(
     assert result.message == found.message
 
 
+@pytest.mark.slow
 def test_a_search_with_one_seed_finds_the_same_twice(planted: str) -> None:
     first, second = (
         find_failure("process_kill", max_examples=20, seed=5, mutant=planted)
@@ -70,12 +72,14 @@ def test_a_search_with_one_seed_finds_the_same_twice(planted: str) -> None:
     assert first == second
 
 
+@pytest.mark.slow
 def test_after_a_search_the_engine_is_the_shipped_one_again(planted: str) -> None:
     find_failure("clean_restart", max_examples=5, mutant=planted)
 
     assert run_program(WRONG_OFFSET.trigger).outcome is Outcome.PASSED
 
 
+@pytest.mark.slow
 def test_a_failing_machine_records_the_program_that_hypothesis_reports() -> None:
     recorder = Recorder(WRONG_OFFSET.id)
     machine = machine_for("reput_behind", recorder)

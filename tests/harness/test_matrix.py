@@ -152,6 +152,7 @@ def test_each_field_that_a_law_bounds_is_one_of_an_answer() -> None:
     assert {name for _, name in REASONS} <= {one.name for one in SITUATIONS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("situation", [one.name for one in SITUATIONS])
 @pytest.mark.parametrize("told", ASKED.values(), ids=ASKED)
 def test_an_honest_store_is_passed(situation: str, told: Told) -> None:
@@ -160,6 +161,7 @@ def test_an_honest_store_is_passed(situation: str, told: Told) -> None:
     assert result.outcome is Outcome.PASSED, result.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cell", OF_STORES, ids=lambda cell: f"{cell.field} {cell.situation}"
 )

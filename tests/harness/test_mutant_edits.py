@@ -31,6 +31,7 @@ def mutant(*edits: Edit) -> Mutant:
     return Mutant("T01", "toy", ("XX-1",), edits, "none", Program(Setup(), ()))
 
 
+@pytest.mark.slow
 def test_an_edit_is_seen_through_names_imported_elsewhere() -> None:
     with applied(mutant(edit("doubled", "number * 2", "number * 20"))):
         assert doubled(1) == 20
@@ -39,6 +40,7 @@ def test_an_edit_is_seen_through_names_imported_elsewhere() -> None:
     assert doubled(1) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "before", "after", "use", "shipped", "mutated"),
     [
@@ -71,11 +73,13 @@ def test_a_read_only_property_can_be_edited() -> None:
     assert Counter().total == 0
 
 
+@pytest.mark.slow
 def test_a_generator_keeps_its_defaults() -> None:
     with applied(mutant(edit("Counter.generated", "yield default", "yield -default"))):
         assert list(Counter().generated()) == [-5, 0]
 
 
+@pytest.mark.slow
 def test_edits_of_several_functions_come_and_go_together() -> None:
     both = mutant(
         edit("doubled", "number * 2", "0"), edit("Counter.unit", "bytes", "pages")
@@ -86,6 +90,7 @@ def test_edits_of_several_functions_come_and_go_together() -> None:
     assert (doubled(1), Counter.unit()) == (2, "bytes")
 
 
+@pytest.mark.slow
 def test_two_edits_of_one_function_are_both_made() -> None:
     both = mutant(
         edit("doubled", "number * 2", "number * 4"),
@@ -96,6 +101,7 @@ def test_two_edits_of_one_function_are_both_made() -> None:
         assert doubled(1) == -4
 
 
+@pytest.mark.slow
 def test_afterwards_every_function_has_its_own_code_back_even_after_an_error() -> None:
     before = (doubled.__code__, marshal.dumps(doubled.__code__))
 
@@ -118,6 +124,7 @@ def test_a_mutant_whose_second_edit_is_stale_leaves_the_first_function_alone() -
     assert doubled(1) == 2
 
 
+@pytest.mark.slow
 def test_a_mutant_is_not_applied_twice_but_mutants_of_others_nest() -> None:
     first = mutant(edit("doubled", "number * 2", "0"))
     other = mutant(edit("Counter.unit", "bytes", "pages"))
@@ -128,6 +135,7 @@ def test_a_mutant_is_not_applied_twice_but_mutants_of_others_nest() -> None:
         assert (doubled(1), Counter.unit()) == (0, "pages")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "before", "after", "error", "says"),
     [
@@ -175,11 +183,13 @@ def test_a_file_changed_after_it_was_imported_is_told_as_such(
         pass
 
 
+@pytest.mark.slow
 def test_an_outer_variable_still_used_keeps_its_value() -> None:
     with applied(mutant(edit("multiplier", "number * factor", "factor - number"))):
         assert targets.tripled(1) == 2
 
 
+@pytest.mark.slow
 def test_what_a_call_that_is_over_left_in_a_cycle_stops_no_edit() -> None:
     change = mutant(edit("counted_down", "left > number - number", "left > 1"))
     gc.disable()
@@ -219,6 +229,7 @@ class Reader:
 """
 
 
+@pytest.mark.slow
 def test_a_constant_is_edited_for_all_that_was_made_from_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -244,6 +255,7 @@ def test_a_constant_is_edited_for_all_that_was_made_from_it(
     assert seen() == [10, 20, 20, 40, 10, 10, -10, 10, 11, 20]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", ["", "Options", "Options.name"])
 def test_the_default_of_a_field_is_edited_wherever_the_edit_says_it_is(
     function: str,
@@ -255,6 +267,7 @@ def test_the_default_of_a_field_is_edited_wherever_the_edit_says_it_is(
     assert targets.Options().name == "shipped"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "before",
     [
@@ -270,6 +283,7 @@ def test_lines_are_found_whatever_their_margin_and_layout(before: str) -> None:
     assert targets.Outer.Inner().deep() == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "before",
     [
@@ -391,6 +405,7 @@ def test_either_part_of_a_property_can_be_edited() -> None:
     assert Counter().limit == 10
 
 
+@pytest.mark.slow
 def test_new_functions_methods_and_imports_are_there_while_the_mutant_is() -> None:
     helped = mutant(
         edit("", "LIMIT = 10\n", "import math\n\nLIMIT = 10\nNEW = 5\n"),
@@ -413,6 +428,7 @@ def test_new_functions_methods_and_imports_are_there_while_the_mutant_is() -> No
     assert not hasattr(Counter, "more")
 
 
+@pytest.mark.slow
 def test_super_may_come_and_go() -> None:
     with applied(mutant(edit("Counter.greet", "super().greet() +", ""))):
         assert Counter().greet() == "+counter"

@@ -78,6 +78,7 @@ def test_a_module_may_go_by_the_name_it_had_before(
     assert find_spec(edit.module)
 
 
+@pytest.mark.slow
 def test_an_edit_by_an_older_name_is_planted(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(GOOD.replace("crashmq.engine.", "engine."))
@@ -203,6 +204,7 @@ def test_the_harness_may_be_edited_when_that_is_asked_for(tmp_path: Path) -> Non
     read(tmp_path, GOOD.replace("crashmq.engine.store", "harness"), anywhere=True)
 
 
+@pytest.mark.slow
 def test_edits_that_cannot_be_made_are_named_and_a_dying_one_harms_nobody(
     tmp_path: Path,
 ) -> None:

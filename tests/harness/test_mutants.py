@@ -46,6 +46,7 @@ def test_the_first_four_mutants_are_there() -> None:
     assert all(name == mutant.id for name, mutant in MUTANTS.items())
 
 
+@pytest.mark.slow
 @EVERY_MUTANT
 def test_a_mutant_says_where_it_is_and_what_it_takes(mutant: Mutant) -> None:
     assert mutant.title
@@ -55,12 +56,14 @@ def test_a_mutant_says_where_it_is_and_what_it_takes(mutant: Mutant) -> None:
     assert mutant.needs
 
 
+@pytest.mark.slow
 @EVERY_MUTANT
 def test_a_mutant_names_laws_that_exist(mutant: Mutant) -> None:
     assert mutant.killed_by
     assert set(mutant.killed_by) <= set(declared_laws())
 
 
+@pytest.mark.slow
 @EVERY_MUTANT
 def test_a_mutants_trigger_breaks_a_law_it_names(mutant: Mutant) -> None:
     with applied(mutant):
@@ -71,6 +74,7 @@ def test_a_mutants_trigger_breaks_a_law_it_names(mutant: Mutant) -> None:
     assert result.law == TRIGGERED.get(mutant.id), "tell it in triggered.json"
 
 
+@pytest.mark.slow
 @EVERY_MUTANT
 def test_a_mutants_trigger_passes_on_the_shipped_engine(mutant: Mutant) -> None:
     result = run_program(mutant.trigger)

@@ -62,6 +62,7 @@ def test_rocketmq_cuts_and_refuses_what_fsck_says(
     )
 
 
+@pytest.mark.slow
 def test_the_sample_cuts_passes_over_and_refuses() -> None:
     told = {
         sentence.split(" ")[0].rstrip(":")

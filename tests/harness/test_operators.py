@@ -92,6 +92,7 @@ def row(name: str = "OP-1", outcome: str = "killed", **given: object) -> Operato
     return OperatorRecord(id=name, outcome=outcome, **told)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("operator", "before", "changed"),
     [
@@ -213,6 +214,7 @@ def test_what_only_people_read_is_not_mutated() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_every_operator_finds_something_in_the_engine() -> None:
     names = {made.operator for made in population()}
 
@@ -221,6 +223,7 @@ def test_every_operator_finds_something_in_the_engine() -> None:
     assert len({made.id for made in population()}) == len(population())
 
 
+@pytest.mark.slow
 def test_places_are_functions_and_constants_of_all_but_the_real_host() -> None:
     modules = {place.module for place in places()}
 
@@ -231,6 +234,7 @@ def test_places_are_functions_and_constants_of_all_but_the_real_host() -> None:
     }
 
 
+@pytest.mark.slow
 def test_an_edit_makes_the_text_that_its_operator_made() -> None:
     for made in sample(5, 40, Drawing()):
         (edit,) = made.mutant().edits
@@ -269,6 +273,7 @@ def test_an_edit_is_as_small_as_is_there_once(
     assert smallest_edit(before, changed) == edit
 
 
+@pytest.mark.slow
 def test_a_larger_sample_begins_with_the_smaller_one() -> None:
     small = [made.id for made in sample(9, 5, Drawing())]
     large = [made.id for made in sample(9, 12, Drawing())]
@@ -277,6 +282,7 @@ def test_a_larger_sample_begins_with_the_smaller_one() -> None:
     assert [made.id for made in sample(10, 5, Drawing())] != small
 
 
+@pytest.mark.slow
 def test_what_changes_no_code_is_passed_over() -> None:
     told = Drawing()
 
@@ -291,6 +297,7 @@ def test_what_changes_no_code_is_passed_over() -> None:
     assert all(plantable(found[:3]))
 
 
+@pytest.mark.slow
 def test_a_name_means_an_id_an_operator_a_module_or_what_is_in_it() -> None:
     made = next(m for m in population() if m.place.function == "CommitLogFlusher.flush")
 
@@ -381,6 +388,7 @@ def test_of_several_rows_the_last_counts_and_a_torn_one_is_passed_over(
         read_operator_rows(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_kill_is_confirmed_on_both_engines_and_survivors_are_compared() -> None:
     bug = Mutant("OP-T", "toy", (), (FORGETS_TO_SCAN,))
 
@@ -393,6 +401,7 @@ def test_a_kill_is_confirmed_on_both_engines_and_survivors_are_compared() -> Non
     assert 0 < differing(bug, 0) <= COMPARED
 
 
+@pytest.mark.slow
 def test_a_hunt_in_processor_time_goes_on_where_an_earlier_one_ended() -> None:
     first = hunt(Hunt(None, 3, 0.1, in_cpu_time=True))
     second = hunt(Hunt(None, 3, 0.1, in_cpu_time=True, first_slice=first.slices))
@@ -402,6 +411,7 @@ def test_a_hunt_in_processor_time_goes_on_where_an_earlier_one_ended() -> None:
     assert first.probes != second.probes
 
 
+@pytest.mark.slow
 def test_lines_are_counted_of_the_engine_in_slices() -> None:
     (told,) = counted_lines(1, [0])
     lines: Lines = {}
@@ -443,6 +453,7 @@ def test_a_campaign_goes_on_with_what_is_missing(tmp_path: Path) -> None:
         other.draw()
 
 
+@pytest.mark.slow
 def test_survivors_are_kept_as_a_file_that_mutants_and_replay_read(
     tmp_path: Path,
 ) -> None:
@@ -496,6 +507,7 @@ def test_the_command_searches_reports_and_says_how_to_go_on(tmp_path: Path) -> N
     assert "of 2 machine-made mutants" in again.stdout
 
 
+@pytest.mark.slow
 def test_a_default_that_is_always_given_is_no_mutant() -> None:
     told = Drawing()
 

@@ -106,6 +106,7 @@ def power_losses(program: Program) -> Sequence[Crash]:
     return [e for e in events if isinstance(e, Crash) and e.kind == "power_loss"]
 
 
+@pytest.mark.slow
 @EVERY_POLICY
 def test_what_a_policy_chose_is_an_ordinary_program_that_replays(name: str) -> None:
     for episode in range(2, 42, 5):
@@ -116,6 +117,7 @@ def test_what_a_policy_chose_is_an_ordinary_program_that_replays(name: str) -> N
         assert run_program(came_to, scenario).digest == result.digest
 
 
+@pytest.mark.slow
 @EVERY_POLICY
 def test_no_policy_makes_the_shipped_engine_look_wrong(name: str) -> None:
     for episode in range(30):

@@ -89,6 +89,7 @@ def test_a_case_file_is_a_test_that_passes_when_no_law_is_broken(
     run(pytester, "--crashmq", "lost.case.json").assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_a_case_that_fails_again_shows_its_timeline_and_no_traceback(
     pytester: pytest.Pytester,
 ) -> None:
@@ -153,6 +154,7 @@ def without_asserts(pytester: pytest.Pytester) -> pytest.RunResult:
     return pytester.run(sys.executable, "-O", "-m", "pytest", *PLUGIN)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["case", "machine"])
 def test_nothing_of_ours_is_judged_without_asserts(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, kind: str
@@ -170,6 +172,7 @@ def test_nothing_of_ours_is_judged_without_asserts(
     result.stderr.fnmatch_lines(["*crashmq (*) judges nothing under python -O*"])
 
 
+@pytest.mark.slow
 def test_tests_that_are_not_ours_run_without_asserts(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +182,7 @@ def test_tests_that_are_not_ours_run_without_asserts(
     without_asserts(pytester).assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_a_failing_machine_leaves_a_case_file_and_the_command_to_replay_it(
     pytester: pytest.Pytester,
 ) -> None:
@@ -197,6 +201,7 @@ def test_a_failing_machine_leaves_a_case_file_and_the_command_to_replay_it(
     result.stdout.no_fnmatch_line("*stateful.py*")
 
 
+@pytest.mark.slow
 def test_a_profile_is_loaded_and_named_in_the_header(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -226,6 +231,7 @@ def test_an_unknown_profile_in_the_ini_file_is_a_usage_error(
     result.stderr.fnmatch_lines(["*crashmq_profile is 'hard'; take one of dev, ci, *"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["models", "engine", "harness"])
 def test_a_project_may_have_packages_called_like_our_rooms(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, name: str

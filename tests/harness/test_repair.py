@@ -57,6 +57,7 @@ def differing(one: Found, root: Path) -> list[str]:
     return [str(found) for found in differences(one.files, other.files)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_queues_and_index_are_made_again_as_they_were(
     name: str, tmp_path: Path
@@ -148,6 +149,7 @@ class _Stop(Exception):
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", range(12))
 def test_wherever_it_is_interrupted_nothing_is_lost(
     step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -211,6 +213,7 @@ def lost_in_a_page(rows: list[dict[str, Any]]) -> set[tuple[str, int, int]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ends", ["clean", "killed"])
 def test_all_but_what_a_page_of_zeros_took_is_served(ends: str, tmp_path: Path) -> None:
     root, places = unpack(ends, tmp_path)
@@ -265,6 +268,7 @@ def test_renumbered_queues_have_no_holes_and_groups_go_on_where_they_were(
     assert done.renumbered > 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["crc-clean", "lmq-clean", "batch-killed"])
 @pytest.mark.parametrize("file", [1, 2])
 def test_a_log_file_that_is_gone_leaves_the_others(

@@ -114,6 +114,7 @@ HOW_MANY = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @HOW_MANY
 @pytest.mark.parametrize("kind", list(COPIES))
 def test_a_copy_killed_anywhere_leaves_its_source_and_can_be_made_again(
@@ -143,6 +144,7 @@ def died(calls: Calls, number: int) -> bool:
     return calls.made == number + 1
 
 
+@pytest.mark.slow
 @HOW_MANY
 @pytest.mark.parametrize("then", ["undo", "again"])
 def test_a_rebuild_in_place_killed_anywhere_can_be_undone_and_done_again(

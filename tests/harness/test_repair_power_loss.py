@@ -97,6 +97,7 @@ def test_what_is_replayed_is_what_was_done(tmp_path: Path) -> None:
     assert contents(tmp_path / "after") == contents(home)
 
 
+@pytest.mark.slow
 @HOW_MANY
 @PROFILES
 @pytest.mark.parametrize("kind", list(COPIES))
@@ -121,6 +122,7 @@ def test_a_copy_without_power_leaves_its_source_and_can_be_made_again(
         assert contents(out) == wanted, what
 
 
+@pytest.mark.slow
 @HOW_MANY
 @PROFILES
 def test_a_rebuild_in_place_without_power_can_be_undone_and_done_again(
@@ -151,6 +153,7 @@ def test_a_rebuild_in_place_without_power_can_be_undone_and_done_again(
         assert not [*differences(served, find_files(places(root)).files)], what
 
 
+@pytest.mark.slow
 @HOW_MANY
 @PROFILES
 def test_an_undo_without_power_is_finished_by_the_next(

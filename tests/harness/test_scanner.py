@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from fsck_archive import ARCHIVES, Archive, archive
+from fsck_archive import ARCHIVES, archive
 from fsck_breaking import Broken
 from fsck_damages import broken_copies
 from golden_store import golden
@@ -25,8 +25,6 @@ from crashmq.models.files.left_out import LeftOut
 WHOLE = Manner(small_size=1 << 60, with_index=False)
 IN_SPLITS = Manner(small_size=0, split_size=100_000, with_index=False)
 RELEASES: tuple[Release, ...] = ("4.9", "5.1", "5.4")
-EVERY_NTH = 41
-"""Of the damages of each store; the slow test takes every third."""
 
 
 def left_out(root: Path) -> LeftOut:
@@ -47,12 +45,6 @@ def told(root: Path, manner: Manner) -> FsckReport | str:
         return str(error)
 
 
-def written(store: Archive, root: Path, number: int, label: str) -> Path:
-    """A broken copy of a store, the ``number``-th."""
-    found = (broken for its, broken in broken_copies(store, 1) if its == label)
-    return put(next(found), root / str(number))
-
-
 def put(broken: Broken, copy: Path) -> Path:
     for path, data in broken.files.items():
         (copy / path).parent.mkdir(parents=True, exist_ok=True)
@@ -68,14 +60,7 @@ def small_margin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scanner, "_NEAR_IN_QUEUE", 1)
 
 
-def some_damages() -> list[tuple[str, str]]:
-    found = []
-    for name in ARCHIVES:
-        labels = [label for label, _ in broken_copies(archive(name), 1)]
-        found += [(name, label) for label in labels if not label.startswith("index")]
-    return found
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ARCHIVES)
 def test_of_a_golden_store_most_is_left_out_and_the_report_is_the_same(
     name: str, tmp_path: Path
@@ -85,15 +70,6 @@ def test_of_a_golden_store_most_is_left_out_and_the_report_is_the_same(
     assert told(root, IN_SPLITS) == told(root, WHOLE)
     if name == "clean":
         assert count_of(left_out(root)) > 1000 > 1200 // 2
-
-
-@pytest.mark.parametrize(("name", "label"), some_damages()[::EVERY_NTH])
-def test_the_report_on_a_damaged_store_is_the_same(
-    name: str, label: str, tmp_path: Path
-) -> None:
-    root = written(archive(name), tmp_path, 0, label)
-
-    assert told(root, IN_SPLITS) == told(root, WHOLE)
 
 
 @pytest.mark.slow
@@ -136,6 +112,7 @@ def test_a_body_that_holds_a_record_of_its_own_place_is_no_record(
     assert told(root, splits) == told(root, WHOLE)
 
 
+@pytest.mark.slow
 def test_processes_leave_out_what_one_leaves_out(tmp_path: Path) -> None:
     root = golden("clean").unpack(tmp_path / "store")
     beside = Manner(by_processes(2), 0, 100_000, with_index=False)
@@ -163,6 +140,7 @@ def test_workers_and_a_master_exclude_each_other(tmp_path: Path) -> None:
     assert CliRunner().invoke(main, asked).exit_code == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [0, 1, 40, 149, 250])
 @pytest.mark.parametrize("ends", ["clean", "killed"])
 def test_what_a_start_loses_is_foretold_of_runs_that_are_left_out(
@@ -184,6 +162,7 @@ def test_what_a_start_loses_is_foretold_of_runs_that_are_left_out(
         assert whole.counts.lost_by_rocketmq or ends == "killed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ARCHIVES)
 def test_company_is_nothing_to_what_is_left_out(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -161,6 +161,7 @@ def columns_of(found: Records) -> tuple[object, ...]:
     )
 
 
+@pytest.mark.slow
 @needs_numba
 @pytest.mark.parametrize("name", ARCHIVES)
 def test_the_compiled_walk_says_of_each_golden_log_what_numpy_says(name: str) -> None:
@@ -176,6 +177,7 @@ def test_the_compiled_walk_says_of_each_golden_log_what_numpy_says(name: str) ->
             at += 16_384
 
 
+@pytest.mark.slow
 @needs_numba
 @settings(deadline=None, max_examples=300)
 @given(st.lists(EDITS, max_size=6), st.integers(1, FILE_SIZE), st.integers(0, 400))
@@ -190,6 +192,7 @@ def test_the_compiled_walk_says_of_odd_records_what_numpy_says(
     assert said_of(compiled, log, start) == said_of(numpy_walk.walk, log, start)
 
 
+@pytest.mark.slow
 @needs_numba
 @settings(deadline=None, max_examples=200)
 @given(
@@ -222,6 +225,7 @@ def files_of_queues(root: Path) -> dict[tuple[str, int], list[tuple[int, int, st
     return found
 
 
+@pytest.mark.slow
 @settings(
     deadline=None,
     max_examples=200,
@@ -261,6 +265,7 @@ def records_between(log: bytes, at: int, end: int) -> int:
     return count if at == end else -1
 
 
+@pytest.mark.slow
 @settings(
     deadline=None,
     max_examples=12,

@@ -80,6 +80,7 @@ def test_a_caller_s_ops_come_one_after_the_other() -> None:
     assert isinstance(other, Put)
 
 
+@pytest.mark.slow
 def test_another_caller_may_come_between_two_of_them() -> None:
     reads = Session((PULL, PULL, PULL, PULL))
     shown = set()
@@ -111,6 +112,7 @@ def test_a_session_by_itself_is_skipped(op: Op) -> None:
     assert "Skipped" in status_of(seen(run(op)))
 
 
+@pytest.mark.slow
 def test_a_session_goes_on_while_the_store_stops() -> None:
     for point in range(1, 25):
         schedule = Schedule(preemptions=((point, 1),))
@@ -165,6 +167,7 @@ def test_a_case_asks_for_no_endless_session() -> None:
         check_program(wrong)
 
 
+@pytest.mark.slow
 def test_shrinking_takes_callers_ops_and_preemptions_away() -> None:
     drawn = Schedule("pct", seed=4, depth=4, steps=12)
     many = Together(

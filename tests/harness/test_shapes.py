@@ -34,6 +34,7 @@ def made_tails() -> dict[int, list[bytes]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(6))
 def test_columns_tell_what_a_text_tells(number: int) -> None:
     plain = looked_at = 0

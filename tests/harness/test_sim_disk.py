@@ -95,6 +95,7 @@ def test_a_sector_that_is_written_by_a_call_is_whole_or_not_there() -> None:
     assert all_left_by(disk, "g") == {bytes(PAGE_SIZE), disk.files()["g"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", sorted({*PROFILES} - {"kill9"}))
 def test_write_back_meets_a_copy_into_a_mapping_at_any_moment(profile: str) -> None:
     disk, _, file = synced_file(profile=profile)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -102,6 +103,7 @@ def test_when_all_is_synced_nothing_can_be_lost(
     assert disk.durable_files() == disk.files() == left_by(disk, Survivors("hashed", 1))
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(calls=CALLS, survivors=SURVIVORS)
 def test_no_survivor_was_not_once_there(
@@ -127,6 +129,7 @@ def test_no_survivor_was_not_once_there(
                 assert value in values[offset], (path, offset)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(calls=CALLS, later=CALLS, survivors=SURVIVORS)
 def test_a_fork_lives_as_its_origin_would_have(
@@ -150,6 +153,7 @@ def test_a_fork_lives_as_its_origin_would_have(
     assert fork.actions == disk.actions
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     lives=st.lists(st.tuples(CALLS, SURVIVORS), min_size=1, max_size=3),

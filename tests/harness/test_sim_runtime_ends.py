@@ -218,6 +218,7 @@ def test_an_error_nobody_asked_for_is_raised_at_the_end(runtime: SimRuntime) -> 
     assert runtime.run(lambda: 7) == 7
 
 
+@pytest.mark.slow
 def test_a_runtime_that_is_dropped_leaves_nothing_behind() -> None:
     def used_and_dropped() -> weakref.ref[SimRuntime]:
         runtime = SimRuntime(START_MS)

@@ -52,6 +52,7 @@ OPS: tuple[Op, ...] = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variants", [simpler_ops, unwrapped])
 @pytest.mark.parametrize("op", OPS, ids=lambda op: type(op).__name__)
 def test_taking_the_last_variant_each_time_comes_to_an_end(

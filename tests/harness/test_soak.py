@@ -45,6 +45,7 @@ def test_an_episode_is_decided_by_the_task_and_its_number() -> None:
     assert first.outcome == "passed"
 
 
+@pytest.mark.slow
 def test_a_shard_gives_what_its_episodes_give() -> None:
     rows = list(TASK.run_shard(Shard(5, 4)))
 
@@ -52,6 +53,7 @@ def test_a_shard_gives_what_its_episodes_give() -> None:
     assert untimed(rows[2]) == untimed(TASK.run_episode(7))
 
 
+@pytest.mark.slow
 def test_one_episode_in_a_hundred_of_each_scenario_is_run_twice() -> None:
     rechecked = [
         number
@@ -85,6 +87,7 @@ class Hanging(SoakTask):
         return super().run_episode(number)
 
 
+@pytest.mark.slow
 def test_many_that_hang_take_little_time_each(monkeypatch: pytest.MonkeyPatch) -> None:
     class AllHanging(SoakTask):
         def run_episode(self, number: int) -> NoReturn:
@@ -119,6 +122,7 @@ class Failing(SoakTask):
         raise RuntimeError(f"no episode {number}")
 
 
+@pytest.mark.slow
 def test_an_episode_that_hangs_is_a_row_with_its_program() -> None:
     task = Hanging("run", ("clean_restart",), 7, "", "code", 0.5)
 
@@ -189,6 +193,7 @@ def test_a_tally_counts_and_keeps_the_first_of_each_failure() -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_small_soak_runs_here() -> None:
     *_, tally = tallied(SoakTask.define(("reput_behind",), 1), 10)
 

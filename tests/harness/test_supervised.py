@@ -43,6 +43,7 @@ FATES: dict[str, Callable[[], int]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", FATES)
 @pytest.mark.parametrize("victim", [0, 2, 4])
 def test_a_death_costs_its_own_number_alone(how: str, victim: int) -> None:
@@ -60,6 +61,7 @@ def test_a_death_costs_its_own_number_alone(how: str, victim: int) -> None:
     assert (lost.number, lost.how) == (victim, how)
 
 
+@pytest.mark.slow
 def test_work_that_hangs_is_killed_and_named() -> None:
     rows = list(supervised(lambda n: hang() if n == 1 else n, range(3), 0.3))
 
@@ -72,6 +74,7 @@ def work_for(seconds: float) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_work_without_an_end_is_killed_after_its_own_time() -> None:
     rows = list(
         supervised(lambda n: work_for(PATIENT_S) if n == 1 else n, range(3), 0.3)
@@ -80,12 +83,14 @@ def test_work_without_an_end_is_killed_after_its_own_time() -> None:
     assert rows == [0, Lost(1, "timeout"), 2]
 
 
+@pytest.mark.slow
 def test_each_number_has_all_the_time() -> None:
     rows = list(supervised(lambda _: work_for(0.2), range(5), 0.5))
 
     assert rows == [None] * 5
 
 
+@pytest.mark.slow
 def test_a_child_that_is_late_because_others_work_is_not_killed() -> None:
     def gets_no_turn(number: int) -> int:
         select.select([], [], [], 0.8)
@@ -94,6 +99,7 @@ def test_a_child_that_is_late_because_others_work_is_not_killed() -> None:
     assert list(supervised(gets_no_turn, range(2), 0.3)) == [0, 1]
 
 
+@pytest.mark.slow
 def test_a_child_that_has_grown_gives_way_to_another() -> None:
     kept: list[bytes] = []
 
@@ -118,6 +124,7 @@ def test_a_child_that_says_it_has_grown_and_did_nothing_is_lost() -> None:
     assert rows == [Lost(0, "exit:96"), Lost(1, "exit:96")]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts what it gave")
 def test_one_number_gets_so_much_memory_and_no_more() -> None:
     def eats(number: int) -> int:

@@ -105,6 +105,7 @@ def test_a_schedule_at_lines_has_more_switch_points_than_one_at_calls() -> None:
     assert lines.points > 5 * calls.points
 
 
+@pytest.mark.slow
 def test_lines_of_an_edited_function_are_switch_points_too() -> None:
     op = Together((PUT, OTHER), Schedule(grain="lines"))
     said = Edit(
@@ -171,6 +172,7 @@ def test_a_stop_waits_for_who_still_reads() -> None:
         run(Setup(), PUT, RunService("reput"), ops, Restart(), PUT)
 
 
+@pytest.mark.slow
 def test_a_stop_waits_for_who_still_reads_after_earlier_stops_too() -> None:
     searches = (SearchOffset("T0", 0, 1), PullMessage("T0", 0, 0), Shutdown())
     for point in range(1, 30):
@@ -239,6 +241,7 @@ def test_nobody_is_answered_by_who_unwinds_from_a_crash() -> None:
     assert runtime.run(lambda: 7) == 7
 
 
+@pytest.mark.slow
 def test_a_drawn_schedule_shrinks_to_the_preemption_that_is_enough() -> None:
     drawn = Schedule("pct", seed=3, depth=4, steps=12)
     ops = (PUT, Together((PUT, RunService("reput"), OTHER, PUT), drawn), PUT)
@@ -255,6 +258,7 @@ def test_a_drawn_schedule_shrinks_to_the_preemption_that_is_enough() -> None:
 STOP_TWICE = Together((Shutdown(), Shutdown()), Schedule(grain="lines"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", range(1, 40))
 def test_two_stops_at_once_are_one_stop(point: int) -> None:
     schedule = replace(STOP_TWICE.schedule, preemptions=((point, 1), (point + 3, 0)))
@@ -298,6 +302,7 @@ AGED = (
 CLEAN = RunService("clean_commit_log")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grain", ["calls", "lines"])
 def test_a_reader_goes_on_behind_what_is_deleted_under_it(grain: Grain) -> None:
     firsts = set()
@@ -313,6 +318,7 @@ def test_a_store_may_stop_beside_a_cleaner() -> None:
     run(KEEPING, *AGED, Together((CLEAN, Shutdown())), Restart(), PULL)
 
 
+@pytest.mark.slow
 def test_a_reader_beside_a_cleaner_and_a_stop_may_miss_what_has_gone() -> None:
     for point in range(1, 30):
         schedule = Schedule(preemptions=((point, 2),), grain="lines")

@@ -53,6 +53,7 @@ def test_a_torn_sector_may_spoil_the_crc_that_covers_it() -> None:
     assert result.law == ""
 
 
+@pytest.mark.slow
 def test_a_file_beside_a_queue_that_is_not_there_may_be_empty() -> None:
     setup = Setup(queue_ext_size=100)
     killed = [

@@ -40,6 +40,7 @@ def test_both_evaluations_of_what_is_drawn_agree(expression: str) -> None:
         assert told == by_the_engine(expression, properties), properties
 
 
+@pytest.mark.slow
 def test_both_agree_on_whatever_the_grammar_says() -> None:
     outcomes = Counter[str]()
     for number in range(1500):

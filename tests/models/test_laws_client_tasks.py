@@ -137,6 +137,7 @@ def test_a_client_works_on_its_share(
     assert bool(found) is not is_right
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(STRATEGIES),
     st.integers(1, 9),

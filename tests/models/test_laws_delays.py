@@ -71,6 +71,7 @@ def test_what_is_no_whole_table_is_none(data: bytes) -> None:
     assert whole_delays({DELAYS_PATH: data, DELAYS_BACKUP: b"{}"}) == ()
 
 
+@pytest.mark.slow
 def test_engine_and_decoder_agree_on_what_is_whole() -> None:
     rng, data = random.Random(1), written(l1=5, l2=123)
     agreed = {True: 0, False: 0}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from damaged_store import END, FILES, broken, damaged, damages, judged
 from hypothesis import given, settings
 from written_store import log_path, patched, slot_bytes, without
@@ -39,6 +40,7 @@ def test_ids_run_in_order_and_state_laws_of_the_catalogue() -> None:
     assert all(law.catalogue.startswith("I") for law in FILE_LAWS)
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None, derandomize=True, database=None)
 @given(damages(), damages())
 def test_no_bytes_make_a_law_fail_itself(

@@ -52,6 +52,7 @@ def test_what_is_no_whole_table_is_none(data: bytes) -> None:
     assert whole_offsets({OFFSETS_PATH: data, OFFSETS_BACKUP: data}) is None
 
 
+@pytest.mark.slow
 def test_engine_and_decoder_agree_on_what_is_whole() -> None:
     rng, data = random.Random(1), written(q0=5, q1=123)
     agreed = {True: 0, False: 0}

@@ -24,6 +24,7 @@ JUDGES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", JUDGES, ids=lambda path: path.stem)
 def test_whoever_judges_imports_nothing_of_the_engine(path: Path) -> None:
     tree = ast.parse(path.read_text("utf-8"))

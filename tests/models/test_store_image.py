@@ -277,6 +277,7 @@ def test_a_view_that_changed_below_is_decoded_again() -> None:
     assert read_store(views, before).commit_log.records == ()
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, derandomize=True, database=None)
 @given(st.lists(damages(), min_size=1, max_size=4))
 def test_no_bytes_make_the_reader_raise(

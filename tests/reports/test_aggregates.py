@@ -52,6 +52,7 @@ def all_of(found: Any) -> tuple[object, ...]:
     return dict(found.sums()), found.digest(), by_signature
 
 
+@pytest.mark.slow
 def test_a_run_comes_to_what_a_plain_count_says(tmp_path: Path) -> None:
     found = aggregates.LocalAggregates(store.write_run(tmp_path / "out", BROKEN, 230))
 
@@ -74,6 +75,7 @@ def test_a_run_comes_to_what_a_plain_count_says(tmp_path: Path) -> None:
     assert [event["step"] for event in finding.events] == list(range(smallest.steps))
 
 
+@pytest.mark.slow
 def test_a_run_that_grew_has_nothing_twice(tmp_path: Path) -> None:
     grown, whole = tmp_path / "grown", tmp_path / "whole"
     for episodes in (70, 130, 130, 230):
@@ -85,6 +87,7 @@ def test_a_run_that_grew_has_nothing_twice(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_rows_without_a_manifest_are_no_shard(tmp_path: Path) -> None:
     out = store.write_run(tmp_path / "out", BROKEN, 100)
     more, less = tmp_path / "more", tmp_path / "less"
@@ -100,6 +103,7 @@ def test_rows_without_a_manifest_are_no_shard(tmp_path: Path) -> None:
     assert all_of(aggregates.LocalAggregates(less)) == expected  # merged by a copy
 
 
+@pytest.mark.slow
 def test_a_run_of_the_first_version_comes_to_the_same(tmp_path: Path) -> None:
     old = store.write_old_run(tmp_path / "old", BROKEN, 200)
     new = store.write_run(tmp_path / "new", BROKEN, 200)
@@ -121,6 +125,7 @@ def test_a_run_of_a_version_that_kept_no_excuses_has_none(tmp_path: Path) -> Non
     assert found.sums()["scenarios"] != []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["episodes", "manifests"])
 def test_a_file_that_is_damaged_is_one_sentence(tmp_path: Path, where: str) -> None:
     out = store.write_run(tmp_path / "out", BROKEN, 100)
@@ -150,6 +155,7 @@ def test_the_smallest_episode_speaks_for_its_signature(tmp_path: Path) -> None:
     assert found.message == "CQ-3 is broken"
 
 
+@pytest.mark.slow
 def test_two_signatures_are_two_findings(tmp_path: Path) -> None:
     episodes = [violated(0), violated(1, signature="CQ-3-During")]
 
@@ -192,6 +198,7 @@ def mixed() -> list[EpisodeRecord]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("name", ["run", "a [1] {b,c}*? %20"])

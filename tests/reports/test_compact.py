@@ -25,6 +25,7 @@ def names_in(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir())
 
 
+@pytest.mark.slow
 def test_a_compacted_run_says_the_same_in_fewer_files(tmp_path: Path) -> None:
     out = store.write_run(tmp_path, TASK, 230)
     before = comes_to(out)
@@ -40,6 +41,7 @@ def test_a_compacted_run_says_the_same_in_fewer_files(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_files_are_about_as_large_as_asked_for(tmp_path: Path) -> None:
     out = store.write_run(tmp_path, TASK, 250)
     size = max(path.stat().st_size for path in (out / "episodes").iterdir())
@@ -49,6 +51,7 @@ def test_files_are_about_as_large_as_asked_for(tmp_path: Path) -> None:
     assert committed(out) == [Shard(0, 100), Shard(100, 100), Shard(200, 50)]
 
 
+@pytest.mark.slow
 def test_a_compacted_run_is_gone_on_with(tmp_path: Path) -> None:
     out = store.write_run(tmp_path / "joined", TASK, 230)
     compacting.compact(out)
@@ -59,6 +62,7 @@ def test_a_compacted_run_is_gone_on_with(tmp_path: Path) -> None:
     assert comes_to(out) == comes_to(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_shards_with_a_gap_between_them_stay_apart(tmp_path: Path) -> None:
     out = store.write_run(tmp_path, TASK, 250)
     (out / "manifests" / name_of(Shard(100, 50))).unlink()
@@ -70,6 +74,7 @@ def test_shards_with_a_gap_between_them_stay_apart(tmp_path: Path) -> None:
     assert comes_to(out) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lasted", [0, 1, 2])
 def test_who_dies_amid_it_leaves_the_run_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lasted: int

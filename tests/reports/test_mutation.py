@@ -163,6 +163,7 @@ class TestOnSpark:
             ("ours", 1, 1, 2, 1, 1_000_000, 20),
         ]
 
+    @pytest.mark.slow
     def test_the_page_says_what_changed_and_escapes_what_it_prints(
         self, session: Any, tmp_path: Path
     ) -> None:
@@ -182,6 +183,7 @@ class TestOnSpark:
         assert '<path class="curve tone0" d="M' in html
         assert "| A | bug A | 2 of 2 | CQ-3, REC-1 |" in (out / "report.md").read_text()
 
+    @pytest.mark.slow
     def test_without_an_older_run_nothing_is_said_of_change(
         self, session: Any, tmp_path: Path
     ) -> None:

@@ -23,6 +23,7 @@ def nights_in(directory: Path) -> Path:
     return directory
 
 
+@pytest.mark.slow
 def test_three_nights_are_a_page_that_tells_what_was_new_and_is_resolved(
     tmp_path: Path,
 ) -> None:
@@ -43,6 +44,7 @@ def test_three_nights_are_a_page_that_tells_what_was_new_and_is_resolved(
     assert unreadable == []
 
 
+@pytest.mark.slow
 def test_a_night_is_told_beside_those_that_its_name_comes_after(tmp_path: Path) -> None:
     place = nights_in(tmp_path) / "2026-11-02-run2"
     store.write_run(tmp_path / "mine", SampleTask(), 60)
@@ -50,6 +52,7 @@ def test_a_night_is_told_beside_those_that_its_name_comes_after(tmp_path: Path) 
     assert [night.name for night in render.nights_before(place)] == ["2026-11-01-run1"]
 
 
+@pytest.mark.slow
 def test_a_run_that_cannot_be_read_is_told_and_left_out(tmp_path: Path) -> None:
     directory = nights_in(tmp_path)
     (directory / "2026-11-01-run1" / "declared.json").write_text("[")

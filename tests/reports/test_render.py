@@ -37,6 +37,7 @@ def red(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_a_red_run_tells_its_failure_and_all_else_on_one_page(red: Path) -> None:
     page = (red / "report.html").read_text()
 
@@ -62,6 +63,7 @@ def test_the_page_refers_to_nothing_outside_itself(red: Path) -> None:
     assert re.findall(r"url\(([^)]*)\)", page) == ["#hatch"]
 
 
+@pytest.mark.slow
 def test_a_saved_case_is_found_by_its_signature_and_can_be_replayed(red: Path) -> None:
     summary = json.loads((red / "summary.json").read_text())
 
@@ -80,6 +82,7 @@ def test_a_report_made_again_is_the_same_report(red: Path) -> None:
     assert [(red / name).read_bytes() for name in names] == before
 
 
+@pytest.mark.slow
 def test_the_summary_says_the_same_to_programs(tmp_path: Path) -> None:
     out = store.write_run(tmp_path / "out", SampleTask())
 
@@ -92,6 +95,7 @@ def test_the_summary_says_the_same_to_programs(tmp_path: Path) -> None:
     assert summary.episodes_per_second == 50.0
 
 
+@pytest.mark.slow
 def test_the_report_says_what_excused_which_law(tmp_path: Path) -> None:
     out = store.write_run(tmp_path / "out", SampleTask())
 
@@ -134,6 +138,7 @@ def test_a_share_is_never_rounded_to_all_or_nothing(share: float, text: str) -> 
     assert render.part(share) == text
 
 
+@pytest.mark.slow
 def test_a_run_of_the_first_version_has_the_same_report(tmp_path: Path) -> None:
     task = SampleTask(break_every=50)
     old = reported(store.write_old_run(tmp_path / "old", task))
@@ -142,6 +147,7 @@ def test_a_run_of_the_first_version_has_the_same_report(tmp_path: Path) -> None:
     assert asdict(old) == asdict(new)
 
 
+@pytest.mark.slow
 def test_a_required_probe_that_was_not_hit_is_not_green(tmp_path: Path) -> None:
     out = store.write_run(tmp_path / "out", SampleTask(probes=PROBES[:1]))
 
@@ -167,6 +173,7 @@ def test_a_count_is_shortened_to_fit_a_box(number: int, text: str) -> None:
     assert render.short(number) == text
 
 
+@pytest.mark.slow
 def test_a_page_says_when_where_and_by_what_command_it_was_made(red: Path) -> None:
     page, text = (red / "report.html").read_text(), (red / "report.md").read_text()
 

@@ -65,6 +65,7 @@ def test_a_driver_killed_again_and_again_comes_to_what_it_would_have(
     assert comes_to(out) == comes_to(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_however_many_workers_the_rows_are_the_same(tmp_path: Path) -> None:
     task = SampleTask(break_every=13)
 
@@ -104,6 +105,7 @@ class DyingOnce(SampleTask):
         return super().run_shard(shard)
 
 
+@pytest.mark.slow
 def test_a_shard_whose_process_died_is_given_to_another(tmp_path: Path) -> None:
     (tmp_path / "deaths").write_text("three")
     os.truncate(tmp_path / "deaths", 3)
@@ -118,6 +120,7 @@ def test_a_shard_whose_process_died_is_given_to_another(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_is_told_and_goes_on_later(tmp_path: Path) -> None:
     task = SampleTask()
     begin_run(tmp_path, task.run_id, task.definition, 150, DECLARED)
@@ -141,6 +144,7 @@ class Killing(SampleTask):
         return super().episode(episode_id)
 
 
+@pytest.mark.slow
 def test_an_episode_that_kills_who_runs_it_is_one_row(tmp_path: Path) -> None:
     pq = pytest.importorskip("pyarrow.parquet")
 
@@ -157,6 +161,7 @@ def test_an_episode_that_kills_who_runs_it_is_one_row(tmp_path: Path) -> None:
     assert list((tmp_path / "in_flight").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_shard_that_nobody_can_begin_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

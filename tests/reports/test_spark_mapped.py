@@ -26,6 +26,7 @@ def left_out(root: Path, runner: Runner) -> LeftOut:
     return survey(found, lambda *_: None, manner_of(runner))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_damaged", [False, True])
 def test_tasks_say_what_one_process_says(
     is_damaged: bool, session: Any, golden_store: Any

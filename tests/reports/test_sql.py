@@ -22,6 +22,7 @@ def asked(out: Path, question: str) -> str:
     return result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", ["write_run", "write_old_run"])
 def test_rows_and_sums_answer_alike(tmp_path: Path, write: str) -> None:
     out = getattr(store, write)(tmp_path / "out", SampleTask(break_every=7), 120)

@@ -128,6 +128,7 @@ def test_excuses_are_summed_up_by_law_and_fact() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_how_a_run_is_cut_into_shards_changes_no_sum() -> None:
     episodes = [SampleTask(break_every=7).episode(n) for n in range(90)]
     cut = [episodes[n : n + 25] for n in range(0, 90, 25)]
@@ -146,6 +147,7 @@ def test_the_digest_of_a_run_knows_no_order_and_no_time() -> None:
     assert len(digest(episodes)) == 64
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

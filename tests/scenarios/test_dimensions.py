@@ -89,6 +89,7 @@ def test_what_is_kept_apart_says_why() -> None:
     assert "no broker" in why
 
 
+@pytest.mark.slow
 def test_needs_name_values_that_programs_have() -> None:
     pairs = pairs_in(2000)
 
@@ -102,6 +103,7 @@ def test_needs_name_values_that_programs_have() -> None:
     )
 
 
+@pytest.mark.slow
 def test_most_pairs_are_met_and_the_rest_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from crashmq.models.ops import FillDisk, Op, PutBatch, QueryMessage, StartConsumer
 from crashmq.models.program import Setup
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
@@ -74,6 +76,7 @@ def test_a_store_whose_files_are_spoilt_reads_them_all() -> None:
     assert in_view(SCENARIOS["transactions"].space, windowed) == windowed
 
 
+@pytest.mark.slow
 def test_programs_mix_ops_that_no_scenario_has_together() -> None:
     kinds: list[set[type[Op]]] = []
     for number in range(2000):

@@ -19,6 +19,7 @@ def neighbours(name: str) -> tuple[Program, list[Program]]:
     return program, [neighbour_of(program, scenario, 7, number) for number in NUMBERS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_neighbour_is_a_program_and_comes_again(name: str) -> None:
     program, found = neighbours(name)
@@ -31,6 +32,7 @@ def test_every_neighbour_is_a_program_and_comes_again(name: str) -> None:
     assert len({repr(one) for one in found}) > len(found) // 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_most_of_a_program_is_in_its_neighbours(name: str) -> None:
     program, found = neighbours(name)
@@ -49,6 +51,7 @@ def test_a_neighbour_of_nothing_is_something() -> None:
     assert any(neighbour_of(nothing, scenario, 1, n).ops for n in NUMBERS)
 
 
+@pytest.mark.slow
 def test_what_is_interrupted_was_a_single_op() -> None:
     """Else a program would nest deeper than case files may."""
     for name in SCENARIOS:

@@ -60,6 +60,7 @@ def chosen(choose: Callable[[Chance], object]) -> st.SearchStrategy[object]:
     return choice()
 
 
+@pytest.mark.slow
 @EVERY_SCENARIO
 def test_phrases_are_ops_that_a_case_file_can_hold(scenario: Scenario) -> None:
     kinds = dict.fromkeys(scenario.space.kinds)
@@ -73,6 +74,7 @@ def test_phrases_are_ops_that_a_case_file_can_hold(scenario: Scenario) -> None:
     holds()
 
 
+@pytest.mark.slow
 @EVERY_SCENARIO
 def test_hypothesis_and_seeds_write_programs_of_one_kind(scenario: Scenario) -> None:
     """The generator asks both for the same things, and takes any answers."""
@@ -163,6 +165,7 @@ def test_a_crash_shrinks_to_the_first_action_and_nothing_surviving() -> None:
     assert restart == Restart()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["none", "all", "hashed"])
 def test_hypothesis_draws_what_a_failed_sync_leaves(kind: SurvivorKind) -> None:
     faults = (DiskFault("read", "EIO"), DiskFault("sync", "EIO"))
@@ -178,6 +181,7 @@ def test_hypothesis_draws_what_a_failed_sync_leaves(kind: SurvivorKind) -> None:
     assert found == DiskFault("sync", "EIO", survivors=Survivors(kind))
 
 
+@pytest.mark.slow
 def test_a_deleted_file_has_no_offset_to_draw() -> None:
     def deletes(phrase: tuple[Setup, tuple[Op, ...]]) -> bool:
         return any(isinstance(op, Damage) and op.kind == "delete" for op in phrase[1])

@@ -79,6 +79,7 @@ def test_what_begins_with_files_of_others_stays_what_it_is() -> None:
     assert all(twisted(program, 5, number) is program for number in range(COUNT))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["retries", "disk_full", "clock_jumps"])
 def test_twisted_programs_pass_on_the_shipped_engine(name: str) -> None:
     programs = [program_for(SCENARIOS[name], 7, number) for number in range(12)]

@@ -57,6 +57,7 @@ def test_the_stream_of_chance_is_the_same_on_every_machine_and_version() -> None
     assert looks == [-1, 262, 4096, 2035]
 
 
+@pytest.mark.slow
 @EVERY_SCENARIO
 def test_every_program_can_be_written_to_a_case_file_and_read_back(
     scenario: Scenario,
@@ -66,6 +67,7 @@ def test_every_program_can_be_written_to_a_case_file_and_read_back(
         assert from_json(to_json(program)) == program
 
 
+@pytest.mark.slow
 @EVERY_SCENARIO
 def test_programs_keep_to_the_scenarios_length_setups_and_nesting(
     scenario: Scenario,
@@ -81,6 +83,7 @@ def test_programs_keep_to_the_scenarios_length_setups_and_nesting(
         assert all(nesting(op) <= deepest for op in program.ops)
 
 
+@pytest.mark.slow
 @EVERY_SCENARIO
 def test_a_thousand_programs_take_every_setup_and_draw_every_kind(
     scenario: Scenario,
@@ -132,6 +135,7 @@ def test_a_process_kill_scenario_never_loses_power() -> None:
     }
 
 
+@pytest.mark.slow
 def test_disks_fail_where_a_scenario_says_so_and_nowhere_else() -> None:
     failing = {
         name
@@ -157,6 +161,7 @@ def failing_syncs(op: Event) -> Iterator[DiskFault]:
         yield from failing_syncs(part)
 
 
+@pytest.mark.slow
 def test_of_what_failed_syncs_leave_half_is_drawn_and_a_part_nothing_or_all() -> None:
     kinds = Counter(
         fault.survivors.kind

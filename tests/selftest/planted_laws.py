@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
+from functools import cache
 
 from harness_mutant import HarnessMutant, mutants_of
 
@@ -170,17 +171,20 @@ _WEAKER = (
 )
 
 
+@cache
+def first_lines(module: str) -> dict[str, str]:
+    """The first line of each function of a module that is loaded."""
+    text = inspect.getsource(sys.modules[module])
+    lines = text.splitlines()
+    named = [n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef)]
+    return {n.name: lines[n.body[0].lineno - 1].strip() for n in named}
+
+
 def silenced(law: str) -> HarnessMutant:
     """The law that finds nothing: it returns before its first word."""
     judge = declared_laws()[law].judge
-    module = sys.modules[judge.__module__]
-    text = inspect.getsource(module)
-    named = (n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef))
-    node = next(n for n in named if n.name == judge.__name__)
-    first = ast.get_source_segment(text, node.body[0])
-    assert first is not None
-    opening = first.splitlines()[0]
-    edit = Edit(module.__name__, node.name, opening, f"return\n    {opening}")
+    opening = first_lines(judge.__module__)[judge.__name__]
+    edit = Edit(judge.__module__, judge.__name__, opening, f"return\n    {opening}")
     return HarnessMutant(f"silent-{law}", "laws", edit)
 
 

@@ -19,6 +19,7 @@ CASES = Path(__file__).parents[2] / "scenarios" / "cases"
 EPISODES = 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(p.name for p in CASES.glob("*.case.json")))
 def test_what_failed_once_passes(name: str) -> None:
     case = CaseFile.load(CASES / name)
@@ -28,6 +29,7 @@ def test_what_failed_once_passes(name: str) -> None:
     assert result.outcome is Outcome.PASSED, result.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_seeded_episodes_pass(name: str) -> None:
     for episode in range(EPISODES):

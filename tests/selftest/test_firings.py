@@ -63,6 +63,7 @@ def test_no_two_lies_are_the_same() -> None:
     assert len({*told}) == len(told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.id)
 def test_a_law_fires_at_what_it_watches_and_at_nothing_else(lie: Lie) -> None:
     honest = run_program(lie.program, keep_trace=False)
