@@ -7,6 +7,7 @@ from dataclasses import replace
 from crashmq.models.files.record import SCHEDULE_TOPIC
 from crashmq.models.program import Setup
 from crashmq.scenarios.catalogue.scenario import Scenario
+from crashmq.scenarios.programs.drawn_ops import LIGHT
 from crashmq.scenarios.programs.space import Address, Kind, Label, Numbers, Size, often
 from crashmq.scenarios.programs.spaces import (
     BREAKING,
@@ -18,7 +19,6 @@ from crashmq.scenarios.programs.spaces import (
 TOPIC_V1 = "t" * 127
 TOPIC_V2 = "u" * 128
 TOPIC_LONGEST = "v" * 255
-LIGHT = ("%LMQ%a", "%LMQ%b")
 TOPIC_TOO_LONG = "w" * 256
 NEGATIVE_HASH = "payment"
 LEAST_HASH = "polygenelubricants"

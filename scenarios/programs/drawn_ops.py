@@ -59,6 +59,13 @@ PLACED = 4
 JOINED = 4
 """Among one of so many that begin together a caller does several, one after another."""
 
+LIGHT = ("%LMQ%a", "%LMQ%b")
+LISTED_IN = (LIGHT[0], ",".join(LIGHT))
+"""What lists a message too, where a setup has light queues."""
+
+READ_LIGHT = 3
+"""Where a setup has light queues, one pull of so many reads one of them."""
+
 SESSION_MAX = 3
 """Ops of one caller, at most."""
 
@@ -109,22 +116,25 @@ class OpDrawer:
         self._space = space
         self._log_file_size = setup.log_file_size
         self._body_size_max = setup.max_message_size
+        self._has_light_queues = setup.multi_dispatch
         self._chance = chance
 
     def put(self, times: int = 1) -> Op:
         """A put, counted as done ``times`` times."""
         space, pick = self._space, self._chance.pick
         address, size = pick(space.addresses), pick(space.sizes)
-        label = pick(space.labels)
+        label = self._label()
         put = put_message(self._log_file_size, address, size, label)
         overhead = record_overhead(address.topic, label)
         self.whereabouts.put(address, overhead + put.body_size, times)
+        if self._has_light_queues:
+            self.whereabouts.list_in(label.multi_dispatch, times)
         return put
 
     def put_at_the_end(self) -> Op:
         """A put that just fits its log file, just does not, or one of any size."""
         pick = self._chance.pick
-        address, label = pick(self._space.addresses), pick(self._space.labels)
+        address, label = pick(self._space.addresses), self._label()
         beyond = pick(BEYOND_THE_END)
         overhead = record_overhead(address.topic, label)
         body_size = self.whereabouts.left_for_a_record + beyond - overhead
@@ -133,6 +143,13 @@ class OpDrawer:
             return self.put()
         self.whereabouts.put(address, overhead + body_size, 1)
         return PutMessage(address.topic, address.queue_id, body_size, *label)
+
+    def _label(self) -> Label:
+        """One of the space's; half are listed where the setup has light queues."""
+        label = self._chance.pick(self._space.labels)
+        if not self._has_light_queues or label.multi_dispatch or self._chance.coin():
+            return label
+        return label._replace(multi_dispatch=self._chance.pick(LISTED_IN))
 
     def batch(self) -> Op:
         """A batch, its messages sized as those of single puts."""
@@ -158,6 +175,8 @@ class OpDrawer:
         """A pull at an offset before the first message, past the last, or between."""
         space, chance = self._space, self._chance
         address = chance.pick(space.addresses)
+        if self._has_light_queues and chance.one_in(READ_LIGHT):
+            address = Address(chance.pick(LIGHT), 0)
         offset = chance.number(space.pull_offsets)
         if chance.coin():  # counted from the queue's end
             offset = max(0, self.whereabouts.counts[address] - offset)

@@ -11,6 +11,7 @@ The added ops are legal in every state, and no op is removed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from crashmq.models.ops import (
     EVERYTHING,
@@ -33,6 +34,7 @@ from crashmq.models.program import HOUR_MS, Program
 from crashmq.scenarios.catalogue.scenario import Scenario
 from crashmq.scenarios.programs.chance import Chance, SeededChance
 from crashmq.scenarios.programs.draft import THOROUGH_MS
+from crashmq.scenarios.programs.options import VARIED, confirmed, with_options
 from crashmq.scenarios.programs.workload import program_for
 
 TWISTED = 4
@@ -45,6 +47,7 @@ MOMENTS_MS = (1, 250, 499, 500, 501, 999, 1001)
 """Between two messages of one second, or of two."""
 
 _APART = 2 << 32  # from the seeds that programs are drawn by, and aimed by
+_APART_FOR_OPTIONS = 3 << 32
 
 Twist = Callable[[Program, Chance], list[Op]]
 
@@ -55,11 +58,21 @@ def searched_program(
     number: int,
     can: frozenset[Capability] = EVERYTHING,
 ) -> Program:
-    """The program of a scenario as searches run it: one in ``TWISTED`` has a twist.
+    """The program of a scenario as searches run it.
 
-    The arguments are those of ``program_for``.
+    One in ``TWISTED`` has a twist, and one in ``VARIED`` a setup with other options, if
+    the subject knows all of them. The arguments are those of ``program_for``.
     """
-    return twisted(program_for(scenario, run, number, can), run, number, can)
+    chance = SeededChance(run + _APART_FOR_OPTIONS, number)
+    if can == EVERYTHING and chance.one_in(VARIED):
+        drawn = program_for(
+            scenario, run, number, can, partial(with_options, chance=chance)
+        )
+        if drawn.setup.duplicates:
+            drawn = Program(drawn.setup, confirmed(drawn.ops, chance))
+    else:
+        drawn = program_for(scenario, run, number, can)
+    return twisted(drawn, run, number, can)
 
 
 def twisted(

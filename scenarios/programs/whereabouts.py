@@ -71,6 +71,11 @@ class Whereabouts:
             self._add(record_size)
         self.counts[address] += times
 
+    def list_in(self, light_queues: str, times: int) -> None:
+        """Count the last ``times`` messages in the light queues that list them too."""
+        for name in light_queues.split(","):
+            self.counts[Address(name, 0)] += times
+
     def _add(self, size: int) -> None:
         self._pieces.append(Piece(self.end, size))
         self.end += size

@@ -43,6 +43,7 @@ def program_for(
     run: int,
     episode: int,
     can: frozenset[Capability] = EVERYTHING,
+    change: Callable[[Setup], Setup] | None = None,
 ) -> Program:
     """The program of one episode of a run.
 
@@ -51,6 +52,7 @@ def program_for(
         run: the run's seed, >= 0.
         episode: the number of the episode in its run, >= 0.
         can: the subject's capabilities beyond the core; the program needs no others.
+        change: makes another setup of the scenario's; the ops are drawn for that one.
 
     Returns:
         A program that depends on the arguments alone.
@@ -58,14 +60,19 @@ def program_for(
     Raises:
         ValueError: the subject can run no op of the scenario.
     """
-    return program_by(scenario, SeededChance(run, episode), can)
+    return program_by(scenario, SeededChance(run, episode), can, change)
 
 
 def program_by(
-    scenario: Scenario, chance: Chance, can: frozenset[Capability] = EVERYTHING
+    scenario: Scenario,
+    chance: Chance,
+    can: frozenset[Capability] = EVERYTHING,
+    change: Callable[[Setup], Setup] | None = None,
 ) -> Program:
     """A program of a scenario, with choices made by ``chance``."""
     space, setup = scenario.drawn(chance)
+    if change is not None:
+        setup = change(setup)
     if can != EVERYTHING:
         space = within(space, can)
     length = chance.integer(*scenario.length)

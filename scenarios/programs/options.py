@@ -1,0 +1,63 @@
+"""Options that any store may have, whatever a scenario is about.
+
+A scenario lists the setups that its subject needs. An option that is nobody's subject
+is in few of them, so it meets few ops: replicas confirmed the log in two scenarios of
+forty. A search turns on one or two of them in some programs of every scenario.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from crashmq.models.ops import ConfirmLog, Op, RunService, innermost
+from crashmq.models.program import Setup
+from crashmq.scenarios.programs.chance import Chance
+from crashmq.scenarios.programs.holding import BEHIND
+from crashmq.scenarios.programs.space import often
+
+VARIED = 4
+"""One program of so many has options that its scenario does not list."""
+
+OPTIONS: tuple[Mapping[str, object], ...] = often(
+    ({"multi_dispatch": True}, 3),
+    ({"duplicates": True}, 3),
+    ({"prop_crc": True}, 2),
+    ({"checks_crc": True}, 1),
+    ({"queue_ext_size": 100}, 2),
+    ({"queue_ext_size": 600}, 1),
+    ({"index_slots": 8, "index_entries": 20}, 2),
+    ({"index_slots": 3, "index_entries": 7}, 2),
+    ({"transient_store_pool": True}, 2),
+    ({"transient_store_pool": True, "transient_store_buffers": 1}, 1),
+    ({"preallocate": True}, 1),
+    ({"flush_least_pages": 0}, 1),
+    ({"flush_mode": "SYNC_FLUSH"}, 1),
+    ({"read_window": 64}, 2),
+    ({"read_window": 600}, 1),
+    ({"in_memory_size": 150}, 1),
+    ({"queue_file_units": 2}, 1),
+    ({"queue_file_units": 7}, 1),
+)
+"""Sets of options that mean something together."""
+
+
+def with_options(setup: Setup, chance: Chance) -> Setup:
+    """The setup with one or two of the ``OPTIONS``; a found store keeps its own."""
+    if setup.begins_with:
+        return setup
+    for _ in range(1 + chance.below(2)):
+        more = chance.pick(OPTIONS)
+        if not (setup.filters and "queue_ext_size" in more):  # it holds their bit maps
+            setup = replace(setup, **more)  # type: ignore[arg-type]  # names of fields
+    return setup
+
+
+def confirmed(ops: tuple[Op, ...], chance: Chance) -> tuple[Op, ...]:
+    """The ops, and before most rounds of dispatch replicas confirm what there is."""
+    found: list[Op] = []
+    for op in ops:
+        if innermost(op) == RunService("reput") and not chance.one_in(4):
+            found.append(ConfirmLog(chance.pick(BEHIND)))
+        found.append(op)
+    return tuple(found)
