@@ -100,11 +100,15 @@ EPOCH_MS = 1_700_000_000_000
 
 
 class World(NamedTuple):
-    """The wall clock, and the bytes of the disk in use; ``total`` 0: no limit."""
+    """The wall clock, and the bytes of the disk in use; ``total`` 0: no limit.
+
+    ``full_calls`` is how many calls the disk has refused so far because it was full.
+    """
 
     now_ms: int = 0
     used: int = 0
     total: int = 0
+    full_calls: int = 0
 
     @property
     def percent(self) -> int:

@@ -53,6 +53,7 @@ class MediumImage(NamedTuple):
     next_number: int
     capacity: int = 0
     foreign_size: int = 0
+    full_calls: int = 0
     taken_ms: int = 0
     changes: int = 0
     has_bad: bool = False
@@ -78,6 +79,7 @@ class Medium:
         "capacity",
         "changes",
         "foreign_size",
+        "full_calls",
         "has_bad",
         "inodes",
         "namespace",
@@ -91,6 +93,7 @@ class Medium:
         self.profile = profile
         self.now_ms = now_ms
         self.capacity = capacity
+        self.full_calls = 0
         self.foreign_size = 0
         self.has_bad = bool(profile.torn_block)
         self.namespace = Namespace({ROOT: DIRECTORY})
@@ -120,6 +123,7 @@ class Medium:
         """
         medium = cls(profile, capacity=image.capacity)
         medium.foreign_size = image.foreign_size
+        medium.full_calls = image.full_calls
         medium.namespace = Namespace(image.names)
         medium.inodes = {
             number: Inode.of_image(inode, done, image.taken_ms)
@@ -166,6 +170,7 @@ class Medium:
             next_number=self._next_number,
             capacity=self.capacity,
             foreign_size=self.foreign_size,
+            full_calls=self.full_calls,
             taken_ms=now_ms,
             changes=self.changes,
             has_bad=self.has_bad,
@@ -191,6 +196,7 @@ class Medium:
             return
         used, total = self.usage()
         if used + size > total:
+            self.full_calls += 1
             why = f"{size} bytes are needed, {max(0, total - used)} are free"
             raise os_error(errno.ENOSPC, path, why)
 

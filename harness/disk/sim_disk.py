@@ -333,6 +333,11 @@ class SimDisk:
         """How full the disk is."""
         return self._medium.usage()
 
+    @property
+    def full_calls(self) -> int:
+        """How many calls were refused because the disk was full."""
+        return self._medium.full_calls
+
     def fill(self, percent: int) -> None:
         """Let a foreign file take space until the disk is ``percent`` full.
 

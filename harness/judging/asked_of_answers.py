@@ -8,6 +8,7 @@ from crashmq.models.knowledge.moments import (
     AfterFailedFlush,
     CheckedReads,
     DeletionOver,
+    DeletionRefused,
     OpOver,
     PutOver,
     PutsOrdered,
@@ -30,7 +31,10 @@ from crashmq.models.laws.putting import (
 from crashmq.models.laws.reading import pulled_messages_prove_themselves
 from crashmq.models.laws.run import nothing_is_held, nothing_unnamed_is_raised
 from crashmq.models.laws.statistics import statistics_count_what_was_put
-from crashmq.models.laws.topic_deletion import deletion_ends_where_the_log_did
+from crashmq.models.laws.topic_deletion import (
+    deletion_ends_where_the_log_did,
+    deletion_is_refused_with_reason,
+)
 from crashmq.models.observations import Pulled, Put, Stopped
 
 
@@ -108,6 +112,18 @@ def _ask_del_10(at: DeletionOver) -> Breaches:
     return deletion_ends_where_the_log_did.judge(
         at.dead_below, at.lowest, at.highest, had_messages=at.had_messages
     )
+
+
+@asked(
+    deletion_is_refused_with_reason,
+    on=DeletionRefused,
+    needs=(
+        *(Fact.LIVES, Fact.NOT_STOPPING, Fact.DISK_WORKED, Fact.DISK_WORKS),
+        Fact.HAD_ROOM,
+    ),
+)
+def _ask_del_15(at: DeletionRefused) -> Breaches:
+    return deletion_is_refused_with_reason.judge(at.why)
 
 
 @asked(put_takes_the_next_place, on=PutOver, needs=(Fact.CONTENT_IS_KNOWN,))

@@ -44,6 +44,7 @@ from crashmq.models.laws.run import (
     nothing_is_done_late,
     nothing_is_held,
     stop_gives_dispatch_its_time,
+    stop_is_orderly,
     who_waits_is_told_the_end,
 )
 from crashmq.models.laws.topic_deletion import nothing_is_left_of_the_deleted
@@ -69,6 +70,27 @@ def _ask_run_6(at: StopOver) -> Breaches:
     stood = at.known.positions
     assert stood is not None
     return stop_gives_dispatch_its_time.judge(at.stop, stood, at.step.stop_took_ms)
+
+
+@asked(
+    stop_is_orderly,
+    on=StopOver,
+    needs=(
+        Fact.STORES_AS_ROCKETMQ,
+        Fact.TELLS_POSITIONS,
+        Fact.ABORT_IS_OURS,
+        Fact.KNEW_POSITIONS,
+        Fact.DISK_WORKED,
+        Fact.DISK_WORKS,
+        Fact.HAD_ROOM,
+        Fact.READABLE,
+        Fact.NO_OTHER_OP,
+    ),
+)
+def _ask_run_9(at: StopOver) -> Breaches:
+    stood = at.known.positions
+    assert stood is not None
+    return stop_is_orderly.judge(at.stop, stood)
 
 
 @asked(

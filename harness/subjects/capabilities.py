@@ -185,8 +185,11 @@ class HasRoom(Protocol):
     def fill_disk(self, percent: int) -> Observation:
         """Let a foreign file fill the disk; returns a ``DiskFilled``."""
 
-    def disk_usage(self) -> tuple[int, int]:
-        """Bytes in use, foreign files included, and the capacity; 0: no limit."""
+    def disk_usage(self) -> tuple[int, int] | tuple[int, int, int]:
+        """Bytes in use, foreign files included, and the capacity; 0: no limit.
+
+        A third number, if known, counts the calls that the full disk has refused.
+        """
 
 
 class PutsBatches(Protocol):

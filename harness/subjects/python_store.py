@@ -467,11 +467,16 @@ class PythonStore:
         if not self.setup.disk_capacity:
             return Skipped("the disk has no end")
         self.disk.fill(percent)
-        return DiskFilled(*self.disk_usage())
+        return DiskFilled(*self.disk.usage())
 
-    def disk_usage(self) -> tuple[int, int]:
-        """Bytes in use, foreign files included, and the capacity; 0: no limit."""
-        return self.disk.usage() if self.setup.disk_capacity else (0, 0)
+    def disk_usage(self) -> tuple[int, int, int]:
+        """Bytes in use, foreign files included, and the capacity; 0: no limit.
+
+        And how many calls the disk has refused because it was full.
+        """
+        if not self.setup.disk_capacity:
+            return 0, 0, 0
+        return *self.disk.usage(), self.disk.full_calls
 
     def mtime_ms(self, path: str) -> int:
         """The mtime of a file."""

@@ -285,7 +285,7 @@ class _Completed:
         """Its directory is empty at first."""
         return ""
 
-    def disk_usage(self) -> tuple[int, int]:
+    def disk_usage(self) -> tuple[int, int] | tuple[int, int, int]:
         """No limit is known."""
         return 0, 0
 

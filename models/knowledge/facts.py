@@ -50,6 +50,7 @@ class Fact(Enum):
     QUEUES_WORKED = "no call on ConsumeQueue files has failed since the store started"
     SERVICE_WORKED = "no call on the service's own files has failed since the start"
     DISK_WORKS = "no disk call failed in this step"
+    HAD_ROOM = "no disk call has met a full disk since the store started"
     READS_WORKED = "no read was made to fail, so a start saw the files as they are"
     OFFSETS_STAY = "only crashes, no damage, came over the persisted consumer offsets"
     DELAYS_STAY = "only crashes, and no damage, came over the persisted delay offsets"
@@ -199,6 +200,11 @@ def _service_worked(at: Moment) -> bool:
 
 def _disk_works(at: Moment) -> bool:
     return not at.step.fails_calls
+
+
+def _had_room(at: Moment) -> bool:
+    expiry = at.known.expiry
+    return expiry.had_room and at.step.world.full_calls <= expiry.full_calls
 
 
 def _reads_worked(at: Moment) -> bool:
@@ -370,6 +376,7 @@ HOLDS: Final[Mapping[Fact, Callable[[Moment], bool]]] = {
     Fact.OFFSETS_STAY: _offsets_stay,
     Fact.DELAYS_STAY: _delays_stay,
     Fact.DELAYS_LACK_NOTHING: _delays_lack_nothing,
+    Fact.HAD_ROOM: _had_room,
     Fact.READABLE: _readable,
     Fact.SYNCED_STAYS: _synced_stays,
     Fact.WRITTEN_STAYS: _written_stays,

@@ -141,6 +141,17 @@ class DeletionOver(Moment):
 
 
 @dataclass(slots=True)
+class DeletionRefused(Moment):
+    """A deletion of a topic or queue was refused.
+
+    Attributes:
+        why: what the store gave as its reason.
+    """
+
+    why: str
+
+
+@dataclass(slots=True)
 class PutOver(Moment):
     """A put was answered; the model does not contain it yet.
 

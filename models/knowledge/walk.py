@@ -24,6 +24,7 @@ from crashmq.models.knowledge.moments import (
     CleanerOver,
     DelaysFound,
     DeletionOver,
+    DeletionRefused,
     FilesAtRest,
     FilesFound,
     LogShortened,
@@ -61,7 +62,7 @@ from crashmq.models.knowledge.walk_reads import walk_reads, walk_reads_of
 from crashmq.models.knowledge.walk_rounds import walk_removals, walk_turned
 from crashmq.models.knowledge.walk_start import walk_start
 from crashmq.models.messages import FILLER_SIZE_MIN, MessageToPut
-from crashmq.models.observations import Deleted, Put, Ran, Stopped
+from crashmq.models.observations import Deleted, Put, Ran, Skipped, Stopped
 from crashmq.models.ops import Consume, DeleteTopic, RunService, TurnConsumer
 from crashmq.models.program import HOUR_MS, Setup
 
@@ -324,6 +325,8 @@ def _walk_deletions(
         key = (op.topic, op.queue_id)
         if seen is None:
             model.may_have_deleted(key, lowest, max(lowest, highest))
+        if isinstance(seen, Skipped):
+            yield DeletionRefused(*at, seen.reason)
         if isinstance(seen, Deleted):
             is_sure = step.is_alone and not model.is_unsettled(key)
             had_messages = is_sure and _has_messages(model, key)

@@ -115,6 +115,24 @@ def stop_gives_dispatch_its_time(
 
 
 @law(
+    "RUN-9",
+    "a shutdown is orderly unless dispatch lags behind, or a disk call has failed or "
+    "met a full disk since the start",
+    catalogue="I9 I19",
+)
+def stop_is_orderly(stop: Stopped, before: Positions) -> Iterator[Violation]:
+    """Asked if no call has failed: then only a lag ``before`` may keep the abort file.
+
+    Source: DefaultMessageStore#shutdown, whose conditions are the lag and a store that
+    was writeable; a full disk is no reason with us.
+    """
+    is_behind = before.reput_from_offset < before.max_phy_offset
+    if not (stop.clean or is_behind):
+        seen = "it kept the abort file, with every record dispatched"
+        yield Violation("shutdown", seen, "an orderly end")
+
+
+@law(
     "RUN-7",
     "once a store has released its directory lock, it changes nothing in the directory",
     catalogue="I9 I18",

@@ -151,3 +151,17 @@ def deletion_ends_where_the_log_did(
     elif not lowest <= dead_below <= highest:
         expected = f"below the log's end, in [{lowest}, {highest}]"
         yield Violation("deletion", f"what lies below {dead_below} goes", expected)
+
+
+@law(
+    "DEL-15",
+    "a deletion of a topic or queue is refused only while the store stops, or after a "
+    "disk call failed or met a full disk",
+    catalogue="I14 I19",
+)
+def deletion_is_refused_with_reason(why: str) -> Iterator[Violation]:
+    """Asked of a refused deletion if neither has happened since the store started.
+
+    A disk that is only nearly full stops puts, not deletions, which make room.
+    """
+    yield Violation("deletion", f"it was refused: {why}", "the messages go")

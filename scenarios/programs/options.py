@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from crashmq.models.ops import ConfirmLog, Op, RunService, innermost
+from crashmq.models.ops import ConfirmLog, FillDisk, Op, RunService, innermost
 from crashmq.models.program import Setup
 from crashmq.scenarios.programs.chance import Chance
 from crashmq.scenarios.programs.holding import BEHIND
+from crashmq.scenarios.programs.mixing import ROOM
 from crashmq.scenarios.programs.space import often
 
 VARIED = 4
@@ -36,10 +37,14 @@ OPTIONS: tuple[Mapping[str, object], ...] = often(
     ({"read_window": 64}, 2),
     ({"read_window": 600}, 1),
     ({"in_memory_size": 150}, 1),
+    ({"disk_capacity": 1, "cleans": True}, 3),
     ({"queue_file_units": 2}, 1),
     ({"queue_file_units": 7}, 1),
 )
-"""Sets of options that mean something together."""
+"""Sets of options that mean something together; a disk with an end gets some room."""
+
+FULL_PERCENTS = often((76, 1), (86, 2), (90, 1), (91, 3), (96, 2), (100, 1))
+"""Just below and above where cleaning begins, is forced, and puts stop."""
 
 
 def with_options(setup: Setup, chance: Chance) -> Setup:
@@ -50,14 +55,36 @@ def with_options(setup: Setup, chance: Chance) -> Setup:
         more = chance.pick(OPTIONS)
         if not (setup.filters and "queue_ext_size" in more):  # it holds their bit maps
             setup = replace(setup, **more)  # type: ignore[arg-type]  # names of fields
+    if setup.disk_capacity:
+        room = max(setup.disk_capacity, ROOM * setup.log_file_size)
+        setup = replace(setup, disk_capacity=room)
     return setup
 
 
-def confirmed(ops: tuple[Op, ...], chance: Chance) -> tuple[Op, ...]:
-    """The ops, and before most rounds of dispatch replicas confirm what there is."""
+def with_ops_for(setup: Setup, ops: tuple[Op, ...], chance: Chance) -> tuple[Op, ...]:
+    """The ops, and those without which the setup's options would mean nothing."""
+    if setup.duplicates:
+        ops = _confirmed(ops, chance)
+    if setup.disk_capacity and not any(isinstance(op, FillDisk) for op in ops):
+        ops = _on_a_full_disk(ops, chance)
+    return ops
+
+
+def _confirmed(ops: tuple[Op, ...], chance: Chance) -> tuple[Op, ...]:
+    """Before most rounds of dispatch replicas confirm what there is."""
     found: list[Op] = []
     for op in ops:
         if innermost(op) == RunService("reput") and not chance.one_in(4):
             found.append(ConfirmLog(chance.pick(BEHIND)))
         found.append(op)
     return tuple(found)
+
+
+def _on_a_full_disk(ops: tuple[Op, ...], chance: Chance) -> tuple[Op, ...]:
+    """Others fill the disk at some time, and mostly free it again."""
+    filled = chance.below(len(ops) + 1)
+    freed = filled + chance.below(len(ops) - filled + 1)
+    look = RunService("clean_commit_log")
+    fill = (FillDisk(chance.pick(FULL_PERCENTS)), look)
+    free = (FillDisk(0), *((look,) if chance.coin() else ()))
+    return (*ops[:filled], *fill, *ops[filled:freed], *free, *ops[freed:])

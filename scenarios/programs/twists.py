@@ -34,7 +34,7 @@ from crashmq.models.program import HOUR_MS, Program
 from crashmq.scenarios.catalogue.scenario import Scenario
 from crashmq.scenarios.programs.chance import Chance, SeededChance
 from crashmq.scenarios.programs.draft import THOROUGH_MS
-from crashmq.scenarios.programs.options import VARIED, confirmed, with_options
+from crashmq.scenarios.programs.options import VARIED, with_ops_for, with_options
 from crashmq.scenarios.programs.workload import program_for
 
 TWISTED = 4
@@ -68,8 +68,8 @@ def searched_program(
         drawn = program_for(
             scenario, run, number, can, partial(with_options, chance=chance)
         )
-        if drawn.setup.duplicates:
-            drawn = Program(drawn.setup, confirmed(drawn.ops, chance))
+        ops = with_ops_for(drawn.setup, drawn.ops, chance)
+        drawn = Program(drawn.setup, ops)
     else:
         drawn = program_for(scenario, run, number, can)
     return twisted(drawn, run, number, can)

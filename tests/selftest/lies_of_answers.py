@@ -69,6 +69,14 @@ LIES_OF_ANSWERS = (
     ),
     lie("DEL-10", "delete_topic", "if count else -1", "+ 1 if count else -1", DELETED),
     lie("DEL-10", "delete_topic", "if count else -1", "* 0 - 1", DELETED),
+    lie(
+        "DEL-15",
+        "delete_topic",
+        "count = store.delete_topics((topic,))",
+        "raise StoreStopped('no')",
+        DELETED,
+    ),
+    lie("RUN-9", "shutdown", "Stopped(clean,", "Stopped(False,", ENDED),
     lie("DEL-3", "positions", "log.min_offset", "log.max_offset", ONE),
     lie(
         "FL-1", "positions", "store.reput.reput_from_offset", "log.max_offset + 1", ONE
