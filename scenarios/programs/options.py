@@ -8,7 +8,8 @@ forty. A search turns on one or two of them in some programs of every scenario.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
 
 from crashmq.models.ops import ConfirmLog, FillDisk, Op, RunService, innermost
 from crashmq.models.program import Setup
@@ -43,6 +44,15 @@ OPTIONS: tuple[Mapping[str, object], ...] = often(
 )
 """Sets of options that mean something together; a disk with an end gets some room."""
 
+RENAMED = 3
+"""Of so many programs with other options one has topics of other names."""
+
+ODD_TOPICS = ("a b", " ", "T.0", "付", "T0 1", "é", "0", "t" * 60)
+"""What a store may be given that no broker would take, and what is just unusual."""
+
+BROKER_TOPICS = ("T-0_|a", "%T", "0", "t" * 60)
+"""Names that RocketMQ's brokers take."""
+
 FULL_PERCENTS = often((76, 1), (86, 2), (90, 1), (91, 3), (96, 2), (100, 1))
 """Just below and above where cleaning begins, is forced, and puts stop."""
 
@@ -67,7 +77,26 @@ def with_ops_for(setup: Setup, ops: tuple[Op, ...], chance: Chance) -> tuple[Op,
         ops = _confirmed(ops, chance)
     if setup.disk_capacity and not any(isinstance(op, FillDisk) for op in ops):
         ops = _on_a_full_disk(ops, chance)
+    if chance.one_in(RENAMED) and not setup.begins_with:
+        name = chance.pick(BROKER_TOPICS if setup.keeps_progress else ODD_TOPICS)
+        ops = tuple([_renamed(op, name) for op in ops])
     return ops
+
+
+def _renamed(value: Any, name: str) -> Any:
+    """The op or a part of one, with another name for T0, also in a list of topics."""
+    if isinstance(value, str):
+        return ",".join([name if each == "T0" else each for each in value.split(",")])
+    if type(value) is tuple:
+        return tuple([_renamed(each, name) for each in value])
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    changed = {
+        field.name: now
+        for field in fields(value)
+        if (now := _renamed(was := getattr(value, field.name), name)) != was
+    }
+    return replace(value, **changed) if changed else value
 
 
 def _confirmed(ops: tuple[Op, ...], chance: Chance) -> tuple[Op, ...]:
