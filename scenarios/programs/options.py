@@ -79,22 +79,22 @@ def with_ops_for(setup: Setup, ops: tuple[Op, ...], chance: Chance) -> tuple[Op,
         ops = _on_a_full_disk(ops, chance)
     if chance.one_in(RENAMED) and not setup.begins_with:
         name = chance.pick(BROKER_TOPICS if setup.keeps_progress else ODD_TOPICS)
-        ops = tuple([_renamed(op, name) for op in ops])
+        ops = tuple([renamed(op, name) for op in ops])
     return ops
 
 
-def _renamed(value: Any, name: str) -> Any:
+def renamed(value: Any, name: str) -> Any:
     """The op or a part of one, with another name for T0, also in a list of topics."""
     if isinstance(value, str):
         return ",".join([name if each == "T0" else each for each in value.split(",")])
     if type(value) is tuple:
-        return tuple([_renamed(each, name) for each in value])
+        return tuple([renamed(each, name) for each in value])
     if not is_dataclass(value) or isinstance(value, type):
         return value
     changed = {
         field.name: now
         for field in fields(value)
-        if (now := _renamed(was := getattr(value, field.name), name)) != was
+        if (now := renamed(was := getattr(value, field.name), name)) != was
     }
     return replace(value, **changed) if changed else value
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import partial
 
 from crashmq.models.ops import (
+    CAN_BE_TOGETHER,
     EVERYTHING,
     AdvanceClock,
     Capability,
@@ -25,7 +26,9 @@ from crashmq.models.ops import (
     PutMessage,
     Restart,
     RunService,
+    Schedule,
     Shutdown,
+    Together,
     innermost,
     needs,
     parts,
@@ -35,6 +38,7 @@ from crashmq.scenarios.catalogue.scenario import Scenario
 from crashmq.scenarios.programs.chance import Chance, SeededChance
 from crashmq.scenarios.programs.draft import THOROUGH_MS
 from crashmq.scenarios.programs.options import VARIED, with_ops_for, with_options
+from crashmq.scenarios.programs.space import often, schedule_of
 from crashmq.scenarios.programs.workload import program_for
 
 TWISTED = 4
@@ -45,6 +49,13 @@ SET_BACK_MS = (1, 999, 5_000, 20_000, 61_000, 600_000, 3_600_000, 86_400_000)
 
 MOMENTS_MS = (1, 250, 499, 500, 501, 999, 1001)
 """Between two messages of one second, or of two."""
+
+BESIDE_A_STOP = often(
+    (Schedule("preempt", depth=1, steps=10), 3),
+    (Schedule("preempt", depth=1, steps=40), 2),
+    (Schedule("pct", depth=2, steps=40), 2),
+    (Schedule("pct", depth=2, steps=60, grain="lines"), 1),
+)
 
 _APART = 2 << 32  # from the seeds that programs are drawn by, and aimed by
 _APART_FOR_OPTIONS = 3 << 32
@@ -147,8 +158,21 @@ def _grown_old(program: Program, chance: Chance) -> list[Op]:
     return [*ops[:at], *aged, *ops[at:]]
 
 
+def _again_beside_a_stop(program: Program, chance: Chance) -> list[Op]:
+    """One of the ops is done again, while the store is shut down."""
+    ops = [*program.ops]
+    able = [at for at, op in enumerate(ops) if isinstance(op, CAN_BE_TOGETHER)]
+    if not able:
+        return _record_durable(program, chance)
+    at = chance.pick(tuple(able)) + 1
+    when = schedule_of(chance.pick(BESIDE_A_STOP), 2, chance.word())
+    both = Together((ops[at - 1], Shutdown()), when)
+    return [*ops[:at], both, Restart(), *ops[at:]]
+
+
 TWISTS: tuple[Twist, ...] = (
     *(_set_back, _set_back),
+    *(_again_beside_a_stop, _again_beside_a_stop),
     *(_part_of_a_second, _record_durable, _grown_old),
 )
 
