@@ -110,10 +110,10 @@ def test_a_fact_names_what_it_excuses_and_where_that_is_still_asked() -> None:
         "RD-1 at `MessagesPulled`",
     ]
     assert row_of(table, "lives")[2:] == [
-        "DLY-3, DUR-5, DUR-6, PUT-7, PUT-9, REC-14, RUN-8, SVC-1",
+        "DEL-15, DLY-3, DUR-5, DUR-6, PUT-7, PUT-9, REC-14, RUN-8, SVC-1",
         "",
     ]
-    assert row_of(table, "no other op")[2:] == ["RUN-6", "RUN-2 at `OpOver`"]
+    assert row_of(table, "no other op")[2:] == ["RUN-6, RUN-9", "RUN-2 at `OpOver`"]
     assert table.count("\n| ") == len(Fact) - len(decided_by(EVERYTHING))
     assert "No fact ever excuses CON-3 to CON-8, CON-10, CON-11, CON-20 to CON" in table
 
