@@ -21,6 +21,7 @@ from typing import NamedTuple, TypeAlias
 from crashmq.models.files.deleted import NOTHING_DELETED, DeletedImage
 from crashmq.models.files.lazy import lazy
 from crashmq.models.files.left_out import NO_SKIPS, NOTHING, LeftOut, Skips
+from crashmq.models.files.message_delay_level import DEFAULT_LEVELS, DelayLevels
 from crashmq.models.files.oddity import is_odd, is_odd_to_rocketmq
 from crashmq.models.files.places import NAME_DIGITS, misnamed_base
 from crashmq.models.files.record import (
@@ -86,6 +87,7 @@ class LogFile(NamedTuple):
         ours: the phy_offsets at which only our store can have begun a record; others
             may have NULs in their properties.
         skips: what is not decoded.
+        levels: the delay levels by which it was decoded.
     """
 
     path: str
@@ -100,6 +102,7 @@ class LogFile(NamedTuple):
     by_rocketmq: bool = False
     ours: range = ALL_OURS
     skips: Skips = NO_SKIPS
+    levels: DelayLevels = DEFAULT_LEVELS
 
 
 @dataclass(frozen=True)
@@ -422,6 +425,7 @@ def read_log(
     by_rocketmq: bool = False,
     ours: range = ALL_OURS,
     left_out: LeftOut = NOTHING,
+    levels: DelayLevels = DEFAULT_LEVELS,
 ) -> LogImage:
     """Decode the log.
 
@@ -434,6 +438,7 @@ def read_log(
         by_rocketmq: whether RocketMQ wrote the log.
         ours: the phy_offsets at which only our store can have begun a record.
         left_out: what not to decode.
+        levels: the delay levels of the broker.
     """
     if not files:
         stop = LogStop("end", "commitlog", 0, 0, "there is no log file")
@@ -445,7 +450,7 @@ def read_log(
     for base in bases:
         path, data = files[base]
         file = known.get(path)
-        by = (by_rocketmq, ours, left_out.records.get(path, NO_SKIPS))
+        by = (by_rocketmq, ours, left_out.records.get(path, NO_SKIPS), levels)
         each.append(_read_file(path, data, base, size, file, by=by))
         if watch is not None:
             watch(path)
@@ -535,10 +540,10 @@ def _read_file(
     size: int,
     known: LogFile | None,
     *,
-    by: tuple[bool, range, Skips],
+    by: tuple[bool, range, Skips, DelayLevels],
 ) -> LogFile:
     limit = min(len(data), size)
-    by_rocketmq, ours, skips = by
+    by_rocketmq, ours, skips, levels = by
     records: list[Record] = []
     position = 0
     if known is not None and known.ours != ours and _may_hold_nul(known):
@@ -561,7 +566,9 @@ def _read_file(
                 break
             takes_nul = by_rocketmq or base + position not in ours
             record = parse_record(
-                data, position, limit, base + position, takes_nul=takes_nul
+                *(data, position, limit, base + position),
+                takes_nul=takes_nul,
+                levels=levels,
             )
             position += record.size
             if is_odd(record) or (by_rocketmq and is_odd_to_rocketmq(record)):
@@ -579,7 +586,7 @@ def _read_file(
     if flaw == "filler":
         flaw, seen = _judge_filler(data, position, limit, seen)
     of_file = (tuple(records), position, flaw, seen, tuple(odd), by_rocketmq)
-    read = LogFile(path, base, data, limit, *of_file, skips=skips)
+    read = LogFile(path, base, data, limit, *of_file, skips=skips, levels=levels)
     return read._replace(ours=ours) if _may_hold_nul(read) else read
 
 
@@ -648,7 +655,9 @@ def _stop_of(file: LogFile, position: int, kind: FlawKind, seen: str) -> LogStop
 def _record_at(file: LogFile, position: int) -> Record:
     at = file.base + position
     takes_nul = file.by_rocketmq or at not in file.ours
-    return parse_record(file.data, position, file.limit, at, takes_nul=takes_nul)
+    return parse_record(
+        *(file.data, position, file.limit, at), takes_nul=takes_nul, levels=file.levels
+    )
 
 
 def next_record(file: LogFile, start: int) -> int:

@@ -52,6 +52,7 @@ from crashmq.models.files.log import (
     read_log,
     with_misnamed,
 )
+from crashmq.models.files.message_delay_level import DEFAULT_LEVELS, DelayLevels
 from crashmq.models.files.offsets import OffsetRows, whole_offsets
 from crashmq.models.files.places import base_of
 from crashmq.models.files.queue import (
@@ -125,6 +126,7 @@ class StoreImage:
         abort: whether the abort file is there: the store had no orderly shutdown.
         odd_queue_paths: paths in queues' directories that are not queue files.
         foreign: paths that are not part of a store.
+        levels: the delay levels by which it was decoded.
     """
 
     files: Mapping[str, Bytes]
@@ -135,6 +137,7 @@ class StoreImage:
     abort: bool
     odd_queue_paths: tuple[str, ...]
     foreign: tuple[str, ...]
+    levels: DelayLevels = DEFAULT_LEVELS
 
     @lazy
     def offsets(self) -> OffsetRows | None:
@@ -289,6 +292,7 @@ class StorePlace(NamedTuple):
 def read_store(
     files: Mapping[str, Bytes],
     previous: StoreImage | None = None,
+    levels: DelayLevels = DEFAULT_LEVELS,
     watch: Callable[[str], None] | None = None,
     *,
     by_rocketmq: bool = False,
@@ -301,11 +305,14 @@ def read_store(
             bytes, or views of mapped files.
         previous: an older image of the same store. Files whose bytes are the same are
             not decoded again; if all are, ``previous`` itself is returned.
+        levels: the delay levels of the broker.
         watch: called for each log file that has been decoded.
         by_rocketmq: whether RocketMQ wrote it, so that properties may have NULs.
         left_out: what not to decode, since it was found right; only without
             ``previous``.
     """
+    if previous is not None and previous.levels != levels:
+        previous = None
     if previous is not None and _unchanged(files, previous.files):
         return previous
     files = MappingProxyType(dict(files))
@@ -322,6 +329,7 @@ def read_store(
         by_rocketmq=by_rocketmq,
         ours=_ours(checkpoint),
         left_out=left_out,
+        levels=levels,
     )
     queues = [
         read_queue(*key, of_queue, known.get(key), left_out.units.get(key, NO_SKIPS))
@@ -337,6 +345,7 @@ def read_store(
         abort="abort" in files,
         odd_queue_paths=layout.odd_queue,
         foreign=layout.foreign,
+        levels=levels,
     )
     if previous is not None and _has_same_units(image, previous):
         kept = previous.__dict__
