@@ -8,14 +8,12 @@ raised as unknown, and never ignored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
 
 from crashmq.harness.judging import all_that_is_asked  # noqa: F401  so it is asked
 from crashmq.harness.judging.asking import Question, askable
 from crashmq.harness.judging.first_known import first_known
-from crashmq.models.files.message_delay_level import DelayLevels
-from crashmq.models.files.store_image import StoreImage, read_store
+from crashmq.models.files.store_image import Reader, StoreImage, read_store
 from crashmq.models.history import Step
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.knowledge import End
@@ -50,9 +48,6 @@ from crashmq.models.ops import EVERYTHING, Capability
 from crashmq.models.plain_state import forked
 from crashmq.models.program import Setup
 
-Reader: TypeAlias = Callable[
-    [Mapping[str, bytes], StoreImage | None, DelayLevels], StoreImage
-]
 _ANYWHERE = 1 << 62
 _NOWHERE = Positions(-1, -1, -1, -1)  # nobody asks where the log stands
 _NOTHING_DONE = Step.that_saw(Skipped("nothing was done"))

@@ -72,6 +72,20 @@ class LogStop(NamedTuple):
 ALL_OURS = range(1 << 62)
 
 
+class Writer(NamedTuple):
+    """Who wrote a log.
+
+    Attributes:
+        is_rocketmq: RocketMQ wrote it, so properties may have NULs.
+        ours: the phy_offsets at which only our store can have begun a record.
+        levels: the delay levels of the broker.
+    """
+
+    is_rocketmq: bool
+    ours: range
+    levels: DelayLevels
+
+
 class LogFile(NamedTuple):
     """One file of the log, read from its first byte up to where reading stopped.
 
@@ -422,10 +436,8 @@ def read_log(
     deleted: DeletedImage = NOTHING_DELETED,
     watch: Callable[[str], None] | None = None,
     *,
-    by_rocketmq: bool = False,
-    ours: range = ALL_OURS,
+    by: Writer,
     left_out: LeftOut = NOTHING,
-    levels: DelayLevels = DEFAULT_LEVELS,
 ) -> LogImage:
     """Decode the log.
 
@@ -435,10 +447,8 @@ def read_log(
         previous: an older image; files that have not changed are taken from it.
         deleted: which topics and queues were deleted.
         watch: called with the path of each file that was decoded.
-        by_rocketmq: whether RocketMQ wrote the log.
-        ours: the phy_offsets at which only our store can have begun a record.
+        by: who wrote the log.
         left_out: what not to decode.
-        levels: the delay levels of the broker.
     """
     if not files:
         stop = LogStop("end", "commitlog", 0, 0, "there is no log file")
@@ -450,8 +460,8 @@ def read_log(
     for base in bases:
         path, data = files[base]
         file = known.get(path)
-        by = (by_rocketmq, ours, left_out.records.get(path, NO_SKIPS), levels)
-        each.append(_read_file(path, data, base, size, file, by=by))
+        how = by, left_out.records.get(path, NO_SKIPS)
+        each.append(_read_file(path, data, base, size, file, how=how))
         if watch is not None:
             watch(path)
     read = tuple(each)
@@ -540,10 +550,10 @@ def _read_file(
     size: int,
     known: LogFile | None,
     *,
-    by: tuple[bool, range, Skips, DelayLevels],
+    how: tuple[Writer, Skips],
 ) -> LogFile:
     limit = min(len(data), size)
-    by_rocketmq, ours, skips, levels = by
+    (by_rocketmq, ours, levels), skips = how
     records: list[Record] = []
     position = 0
     if known is not None and known.ours != ours and _may_hold_nul(known):

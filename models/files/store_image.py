@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from operator import is_
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from crashmq.models.files.checkpoint import CheckpointImage, Mark, read_checkpoint
 from crashmq.models.files.delays import DelayRows, whole_delays
@@ -48,6 +48,7 @@ from crashmq.models.files.log import (
     LogImage,
     LogStop,
     QueueKey,
+    Writer,
     common_size,
     read_log,
     with_misnamed,
@@ -73,6 +74,7 @@ from crashmq.models.files.record import (
 
 __all__ = [
     "StoreImage",
+    "Reader",
     "read_store",
     "decode_answer",
     "decode_record",
@@ -280,6 +282,12 @@ def _without_rotten(
     return live[before:]
 
 
+Reader: TypeAlias = Callable[
+    [Mapping[str, bytes], StoreImage | None, DelayLevels], StoreImage
+]
+"""A function such as ``read_store``: it decodes files by a broker's delay levels."""
+
+
 class StorePlace(NamedTuple):
     """What a path is: its ``kind``, and the base of a log or queue file."""
 
@@ -326,10 +334,8 @@ def read_store(
         old_log,
         _deleted(files),
         watch,
-        by_rocketmq=by_rocketmq,
-        ours=_ours(checkpoint),
+        by=Writer(by_rocketmq, _ours(checkpoint), levels),
         left_out=left_out,
-        levels=levels,
     )
     queues = [
         read_queue(*key, of_queue, known.get(key), left_out.units.get(key, NO_SKIPS))

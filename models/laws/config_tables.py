@@ -87,7 +87,8 @@ def tables_say_what_they_should(judged: Judged) -> Iterator[Violation]:
     """Checks files that no other program wrote, backups included.
 
     A topic has as many queues as its producers ask for, a group's retry or dead-letter
-    topic has one, and the topic of delayed messages has one per delay level.
+    topic has one, and the topic of delayed messages has eighteen, however many delay
+    levels there are.
 
     Source: TopicConfig, SubscriptionGroupConfig, DataVersion, ConsumerFilterData;
     ConsumerOffsetSerializeWrapper, DelayOffsetSerializeWrapper.
