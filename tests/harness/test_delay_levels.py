@@ -85,6 +85,17 @@ def test_what_is_sent_back_waits_for_the_last_level_if_there_are_few() -> None:
         assert delivered(setup, *ops, AdvanceClock(ms), DELIVER) == count
 
 
+def test_a_query_by_key_finds_what_waits_for_other_levels() -> None:
+    setup = Setup(
+        delivers_delayed=True,
+        message_delay_level="3s 1m",
+        index_slots=8,
+        index_entries=24,
+    )
+
+    assert delivered(setup, PutMessage("T0", 0, 16, delay_level=2), REPUT) == 0
+
+
 def test_a_case_says_its_levels_and_an_older_one_has_rocketmqs(tmp_path: Path) -> None:
     program = Program(Setup(message_delay_level="3s 1m"), (Restart(),))
     older = to_json(program)
