@@ -107,6 +107,7 @@ STORES = often(
     (Setup(8192, 7, delivers_delayed=True, message_delay_level=ALIKE), 1),
     (Setup(8192, 7, "SYNC_FLUSH", delivers_delayed=True, message_delay_level=LONG), 1),
     (Setup(16384, 40, delivers_delayed=True, message_delay_level=MANY), 2),
+    (Setup(delivers_delayed=True, message_delay_level=MANY), 1),
 )
 
 DELAYING = (
