@@ -123,4 +123,5 @@ class StoreRules(StoreMachine):
     def image(self) -> StoreImage:
         """The store's files as they are now, decoded."""
         assert self.episode is not None, "it is opened when it is made"
-        return read_store(self.episode.subject.files())
+        levels = self.episode.setup.delay_levels
+        return read_store(self.episode.subject.files(), None, levels)

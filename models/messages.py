@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from crashmq.models.files.message_delay_level import DEFAULT_LEVELS, DelayLevels
 from crashmq.models.files.record import (
-    DELAY_LEVEL_MAX,
     RETRY_PREFIX,
     SCHEDULE_TOPIC,
     is_light_queue,
@@ -143,15 +143,15 @@ class MessageToPut:
         """Whether a put of it is answered after the sync; never for a delivered one."""
         return self.wait_store_ok and not self.is_delivered
 
-    def scheduled(self) -> MessageToPut:
-        """The message as a broker that delivers delayed messages stores it first.
+    def scheduled(self, levels: DelayLevels = DEFAULT_LEVELS) -> MessageToPut:
+        """The message as a broker with these delay levels stores it first.
 
         Source: HookUtils#handleScheduleMessage.
         """
         is_final = self.sys_flag & 0xC in (0x0, 0x8)
         if self.topic == SCHEDULE_TOPIC or self.delay_level <= 0 or not is_final:
             return self
-        level = min(self.delay_level, DELAY_LEVEL_MAX)
+        level = levels.level_of(self.delay_level)
         return replace(
             self,
             topic=SCHEDULE_TOPIC,

@@ -11,6 +11,11 @@ from typing import Any, Literal
 
 import msgspec
 
+from crashmq.models.files.message_delay_level import (
+    DEFAULT_TEXT,
+    DelayLevels,
+    parse_delay_levels,
+)
 from crashmq.models.ops import (
     EVENT_CLASSES,
     OP_CLASSES,
@@ -103,7 +108,8 @@ class Setup:
     and stops pulling a queue while more than ``pull_threshold`` of its messages wait.
     With ``filters_retries`` the broker filters messages of retry topics by their real
     topic. With ``delivers_delayed`` a broker keeps messages with a delay level until
-    they are due, and then puts them into their queues.
+    they are due, and then puts them into their queues; ``message_delay_level`` says
+    how long a message of each level waits, as RocketMQ's ``messageDelayLevel``.
 
     The first start finds the directory written by RocketMQ that ``begins_with`` names,
     or an empty one.
@@ -145,6 +151,12 @@ class Setup:
     filters_retries: bool = False
     brokers: int = 1
     begins_with: FoundStore = ""
+    message_delay_level: str = DEFAULT_TEXT
+
+    @property
+    def delay_levels(self) -> DelayLevels:
+        """``message_delay_level`` as milliseconds."""
+        return parse_delay_levels(self.message_delay_level)
 
     @property
     def has_queue_ext(self) -> bool:

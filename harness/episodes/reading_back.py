@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from crashmq.harness.judging.judge import Judge
 from crashmq.models.appended import Appended
 from crashmq.models.files.index import keys_of
-from crashmq.models.files.record import DELAY_LEVEL_MAX, SCHEDULE_TOPIC, delay_ms
+from crashmq.models.files.record import SCHEDULE_TOPIC
 from crashmq.models.knowledge.walk_delays import undelivered
 from crashmq.models.laws.querying import QUERY_MAX
 from crashmq.models.observations import FilteredPull, Observation, Pulled
@@ -43,7 +43,7 @@ def deliver_everything(judge: Judge, take: Take, deliver: Callable[[], bool]) ->
     for _ in range(sum(len(them) for key, them in queues if key[0] == SCHEDULE_TOPIC)):
         if not undelivered(judge.known):
             break
-        take(AdvanceClock(delay_ms(DELAY_LEVEL_MAX)))
+        take(AdvanceClock(judge.known.setup.delay_levels.longest_ms))
         deliver()
 
 

@@ -21,6 +21,7 @@ from crashmq.harness.episodes.marks import (
 )
 from crashmq.harness.episodes.watched import StartSummary
 from crashmq.models.describe import describe
+from crashmq.models.files.message_delay_level import DEFAULT_TEXT
 from crashmq.models.observations import (
     Observation,
     Positions,
@@ -119,6 +120,8 @@ def _head(result: EpisodeResult, width: int) -> Iterator[str]:
         f"log files {setup.log_file_size} B, queue files {setup.queue_file_units} "
         f"units, {setup.flush_mode}, {setup.disk_profile}, digest {result.digest[:16]}"
     )
+    if setup.message_delay_level != DEFAULT_TEXT:
+        told += f", delay levels {printable(setup.message_delay_level)}"
     yield from _wrapped(told, width, 2)
 
 

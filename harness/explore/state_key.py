@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from crashmq.harness.disk.inode import Inode
 from crashmq.harness.disk.namespace import DIRECTORY
+from crashmq.models.files.message_delay_level import DEFAULT_LEVELS, DelayLevels
 from crashmq.models.files.record import Bytes
 from crashmq.models.files.store_image import StoreImage, read_store
 
@@ -31,7 +32,7 @@ class StateKeys:
 
     def __init__(self) -> None:
         self._numbers: dict[Hashable, int] = {}
-        self._images: dict[tuple[tuple[str, int], ...], StoreImage] = {}
+        self._images: dict[tuple[Hashable, ...], StoreImage] = {}
         self._size = 0
 
     def number(self, value: Hashable) -> int:
@@ -95,11 +96,15 @@ class StateKeys:
         return (frame, *contents)
 
     def read(
-        self, files: Mapping[str, Bytes], previous: StoreImage | None = None
+        self,
+        files: Mapping[str, Bytes],
+        previous: StoreImage | None = None,
+        levels: DelayLevels = DEFAULT_LEVELS,
     ) -> StoreImage:
-        """The image of files, decoded once for all equal ones."""
-        key = tuple(
-            [(path, self.number(_known_by(data))) for path, data in files.items()]
+        """The image of files by these delay levels, decoded once for all equal ones."""
+        key = (
+            levels,
+            *[(path, self.number(_known_by(data))) for path, data in files.items()],
         )
         image = self._images.get(key)
         if image is None:
@@ -107,7 +112,7 @@ class StateKeys:
             if self._size > _IMAGES_SIZE_MAX:
                 self._images.clear()
                 self._size = 0
-            image = self._images[key] = read_store(files, previous)
+            image = self._images[key] = read_store(files, previous, levels)
         return image
 
 

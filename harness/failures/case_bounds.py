@@ -123,6 +123,7 @@ _NAME = r"(?!\.{1,2}(?:/|\Z))[^/\0]{1,255}"
 _PATH = rf"(?=.{{1,1000}}\Z){_NAME}(?:/{_NAME})*"
 _SELECTOR = r"(?:commitlog|consumequeue|consumequeue_ext|index)\[-?[0-9]{1,9}\]"
 _HOUR = "(?:0?[0-9]|1[0-9]|2[0-3])"
+_DELAY = r"[0-9]{1,4}[smhd]"
 _ANY = (-_INT64, _INT64)  # what no record can hold is asked too, to be refused
 _COUNT = (-(2**31), 2**31 - 1)
 _TOPIC = _text(
@@ -177,6 +178,11 @@ SETUP_BOUNDS: Mapping[str, Bound] = {
     "delete_hours": _text(
         rf"{_HOUR}(?:;{_HOUR}){{0,23}}",
         "hours of the day, 00 to 23, with a semicolon between two",
+    ),
+    "message_delay_level": _text(
+        rf"{_DELAY}(?: {_DELAY}){{0,63}}",
+        "at most 64 delays of at most 4 digits and s, m, h or d, with a space between "
+        "two",
     ),
     "delete_batch": (1, 1_000_000),
     "index_slots": (0, 100_000),

@@ -65,7 +65,8 @@ def _ask_dly_3(at: MessageDelivered) -> Breaches:
     began_ms = at.step.entries[0].at_ms
     level = at.message.delay_level
     return not_delivered_before_it_is_due.judge(
-        level, at.stored_ms, began_ms, at.asked_ms
+        *(level, at.stored_ms, began_ms, at.asked_ms),
+        at.known.setup.delay_levels.delay_ms(level),
     )
 
 
@@ -85,7 +86,8 @@ def _ask_dly_3(at: MessageDelivered) -> Breaches:
 )
 def _ask_dly_11(at: DeliveryRoundOver) -> Breaches:
     now_ms = at.step.world.now_ms
-    return a_round_leaves_nothing_that_is_due.judge(at.stored_ms, now_ms)
+    levels = at.known.setup.delay_levels
+    return a_round_leaves_nothing_that_is_due.judge(at.stored_ms, now_ms, levels)
 
 
 @asked(
@@ -141,5 +143,6 @@ def _ask_dly_9(at: DelaysFound) -> Breaches:
 @asked(written_delays_only_rise, on=DelaysWritten)
 def _ask_dly_10(at: DelaysWritten) -> Breaches:
     delays = at.known.delays
-    ends = {level: bounds(at.known, level)[1] for level in range(1, 19)}
+    levels = range(1, at.known.setup.delay_levels.level_max + 1)
+    ends = {level: bounds(at.known, level)[1] for level in levels}
     return written_delays_only_rise.judge(at.files, delays.written, ends)

@@ -49,11 +49,16 @@ def _given(at: MessageSentBack) -> GivenBack:
 
 
 def _levels(at: MessageSentBack, level: int) -> frozenset[int]:
-    """The delay levels it may have; a sweep, whose level differs, is not recorded."""
+    """The delay levels it may have; a sweep, whose level differs, is not recorded.
+
+    A broker with fewer levels lets it wait for the last one.
+    """
+    level_of = at.known.setup.delay_levels.level_of
+    level, of_a_sweep = level_of(level), level_of(FIRST_DELAY_LEVEL)
     turns = [one for one in at.step.acts if isinstance(one, TurnConsumer)]
     if not any(one.task == "clean" for one in turns):
         return frozenset({level})
-    swept = {FIRST_DELAY_LEVEL}
+    swept = {of_a_sweep}
     return frozenset(swept if at.step.is_alone else swept | {level})
 
 
@@ -95,8 +100,9 @@ def _ask_rty_5(at: MessageSent) -> Breaches:
 
 @asked(sent_once_and_as_it_was, on=MessageSent)
 def _ask_rty_6(at: MessageSent) -> Breaches:
-    delivers = at.known.setup.delivers_delayed
-    return sent_once_and_as_it_was.judge(at.sent.message, at.copies, delivers=delivers)
+    setup = at.known.setup
+    levels = setup.delay_levels if setup.delivers_delayed else None
+    return sent_once_and_as_it_was.judge(at.sent.message, at.copies, levels)
 
 
 @asked(

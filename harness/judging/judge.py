@@ -8,13 +8,12 @@ raised as unknown, and never ignored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
 
 from crashmq.harness.judging import all_that_is_asked  # noqa: F401  so it is asked
 from crashmq.harness.judging.asking import Question, askable
 from crashmq.harness.judging.first_known import first_known
-from crashmq.models.files.store_image import StoreImage, read_store
+from crashmq.models.files.store_image import Reader, StoreImage, read_store
 from crashmq.models.history import Step
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.knowledge import End
@@ -49,7 +48,6 @@ from crashmq.models.ops import EVERYTHING, Capability
 from crashmq.models.plain_state import forked
 from crashmq.models.program import Setup
 
-Reader: TypeAlias = Callable[[Mapping[str, bytes], StoreImage | None], StoreImage]
 _ANYWHERE = 1 << 62
 _NOWHERE = Positions(-1, -1, -1, -1)  # nobody asks where the log stands
 _NOTHING_DONE = Step.that_saw(Skipped("nothing was done"))
@@ -122,7 +120,7 @@ class Judge:
     def image_of(self, files: Mapping[str, bytes]) -> StoreImage:
         """Decode those of ``files`` that are the store's own."""
         ours = self.known.tampering.without_foreign(files)
-        self._image = self._read(ours, self._image)
+        self._image = self._read(ours, self._image, self.known.setup.delay_levels)
         return self._image
 
     def files(self) -> Mapping[str, bytes]:
@@ -292,6 +290,7 @@ class _LookAtFiles:
         self.epoch_ms = judge.epoch_ms
         self._files = files
         self._read = judge._read
+        self._levels = judge.known.setup.delay_levels
 
     def files(self) -> Mapping[str, bytes]:
         """The given files."""
@@ -303,11 +302,11 @@ class _LookAtFiles:
 
     def image(self) -> StoreImage:
         """The given files, decoded."""
-        return self._read(self._files, None)
+        return self._read(self._files, None, self._levels)
 
     def image_of(self, files: Mapping[str, bytes]) -> StoreImage:
         """Other files, decoded."""
-        return self._read(files, None)
+        return self._read(files, None, self._levels)
 
     def unsynced_from(self) -> Mapping[str, int]:
         """Nothing, since there is no disk."""

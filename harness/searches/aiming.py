@@ -91,7 +91,7 @@ class _Aiming:
     def __init__(self, setup: Setup, chance: Chance) -> None:
         self.subject = PythonStore(setup)
         self.ops: list[Op] = []
-        self._slots = setup.index_slots
+        self._slots, self._levels = setup.index_slots, setup.delay_levels
         self._chance = chance
         self._image: StoreImage | None = None
         self._interpreter = interpreter_of(setup, self.subject)
@@ -120,7 +120,7 @@ class _Aiming:
 
     def _take_aimed(self, op: Damage) -> None:
         files = self.subject.files()
-        self._image = read_store(files, self._image)
+        self._image = read_store(files, self._image, self._levels)
         path = selected(files, op.file)
         if path is None:
             self._take(op)

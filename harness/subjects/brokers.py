@@ -16,6 +16,7 @@ from crashmq.engine.store.message_store import MessageStore
 from crashmq.engine.store.results import PutMessageResult
 from crashmq.harness.subjects.capabilities import PutOfBroker
 from crashmq.harness.subjects.engine_messages import answer_of, put_of_broker
+from crashmq.models.files.message_delay_level import DelayLevels
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import Observation, Skipped
 from crashmq.models.program import Setup
@@ -36,13 +37,14 @@ class Brokers:
     def __init__(self) -> None:
         self.broker: BrokerController | None = None
         self.put: PutOfBroker = _just_put
-        self._delivers = False
+        self._levels: DelayLevels | None = None
 
     def around(
         self, setup: Setup, store: MessageStore, disk: Disk, runtime: Runtime
     ) -> BrokerController | None:
         """Make the broker of a new life; None if the setup has a store alone."""
-        delivers = self._delivers = setup.delivers_delayed
+        delivers = setup.delivers_delayed
+        self._levels = setup.delay_levels if delivers else None
         if not (setup.keeps_progress or delivers):
             return None
         filters = setup.filters
@@ -114,8 +116,8 @@ class Brokers:
             return answer_of(results[0])
 
         made = put_of_broker(message)
-        if self._delivers and not made.is_delivered:
-            made = made.scheduled()
+        if self._levels is not None and not made.is_delivered:
+            made = made.scheduled(self._levels)
         (told or self.put)(made, put)
         return results[0]
 

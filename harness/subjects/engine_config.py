@@ -36,6 +36,7 @@ def config_of(setup: Setup) -> StoreConfig:
         check_crc_on_read=setup.checks_crc,
         on_damage=OnDamage(setup.on_damage),
         adopt=setup.adopt,
+        message_delay_level=setup.message_delay_level,
         enable_consume_queue_ext=setup.has_queue_ext,
         mapped_file_size_consume_queue_ext=max(24, setup.queue_ext_size),
         message_index_enable=setup.has_index,

@@ -25,6 +25,7 @@ from crashmq.harness.subjects.subject import (
     why_skipped,
 )
 from crashmq.models.describe import describe
+from crashmq.models.files.message_delay_level import DelayLevels
 from crashmq.models.files.places import is_of_a_store
 from crashmq.models.history import (
     MAIN,
@@ -188,7 +189,7 @@ def interpreter_of(setup: Setup, subject: Subject, life: int = 0) -> Interpreter
         subject,
         life,
         prop_crc=adds_crc(setup),
-        delivers_delayed=setup.delivers_delayed,
+        levels=setup.delay_levels if setup.delivers_delayed else None,
     )
 
 
@@ -201,12 +202,13 @@ class Interpreter:
         life: int = 0,
         *,
         prop_crc: bool = False,
-        delivers_delayed: bool = False,
+        levels: DelayLevels | None = None,
     ) -> None:
+        """``levels`` are those of a broker that delivers delayed messages."""
         self._subject = whole(subject)
-        self._delivers_delayed = delivers_delayed
+        self._levels = levels
         self._deliverer = MAIN
-        if delivers_delayed:
+        if levels is not None:
             self._subject.tell_deliveries(self._put_of_broker)
         self._extra_size = PROP_CRC_SIZE if prop_crc else 0
         self._prepared_offset = 0
@@ -482,7 +484,7 @@ class Interpreter:
             return Skipped("the store is down")
         place = self._running.puts
         message = message_for(op, self._life, self._step, place, self._prepared_offset)
-        stored = message.scheduled() if self._delivers_delayed else message
+        stored = message if self._levels is None else message.scheduled(self._levels)
         asked = self._ask(who, (stored,))
         answer, waited_ms = self._timed(partial(self._subject.put, message))
         if not isinstance(answer, Put):

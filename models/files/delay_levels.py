@@ -15,8 +15,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from crashmq.models.files.message_delay_level import DEFAULT_LEVELS
 from crashmq.models.files.queue import QueueImage
-from crashmq.models.files.record import SCHEDULE_TOPIC, Record, delay_ms
+from crashmq.models.files.record import SCHEDULE_TOPIC, Record
 from crashmq.models.files.store_image import StoreImage
 
 _AGREED_MIN = 0.5
@@ -49,7 +50,7 @@ def _waits_of_units(image: StoreImage) -> dict[int, int]:
         if queue.topic == SCHEDULE_TOPIC:
             level = queue.queue_id + 1
             wait = _wait_of(queue, image)
-            if wait and wait != delay_ms(level):
+            if wait and wait != DEFAULT_LEVELS.delay_ms(level):
                 found[level] = wait
     return found
 

@@ -21,6 +21,7 @@ from typing import NamedTuple, TypeAlias
 from crashmq.models.files.deleted import NOTHING_DELETED, DeletedImage
 from crashmq.models.files.lazy import lazy
 from crashmq.models.files.left_out import NO_SKIPS, NOTHING, LeftOut, Skips
+from crashmq.models.files.message_delay_level import DEFAULT_LEVELS, DelayLevels
 from crashmq.models.files.oddity import is_odd, is_odd_to_rocketmq
 from crashmq.models.files.places import NAME_DIGITS, misnamed_base
 from crashmq.models.files.record import (
@@ -71,6 +72,20 @@ class LogStop(NamedTuple):
 ALL_OURS = range(1 << 62)
 
 
+class Writer(NamedTuple):
+    """Who wrote a log.
+
+    Attributes:
+        is_rocketmq: RocketMQ wrote it, so properties may have NULs.
+        ours: the phy_offsets at which only our store can have begun a record.
+        levels: the delay levels of the broker.
+    """
+
+    is_rocketmq: bool
+    ours: range
+    levels: DelayLevels
+
+
 class LogFile(NamedTuple):
     """One file of the log, read from its first byte up to where reading stopped.
 
@@ -86,6 +101,7 @@ class LogFile(NamedTuple):
         ours: the phy_offsets at which only our store can have begun a record; others
             may have NULs in their properties.
         skips: what is not decoded.
+        levels: the delay levels by which it was decoded.
     """
 
     path: str
@@ -100,6 +116,7 @@ class LogFile(NamedTuple):
     by_rocketmq: bool = False
     ours: range = ALL_OURS
     skips: Skips = NO_SKIPS
+    levels: DelayLevels = DEFAULT_LEVELS
 
 
 @dataclass(frozen=True)
@@ -419,8 +436,7 @@ def read_log(
     deleted: DeletedImage = NOTHING_DELETED,
     watch: Callable[[str], None] | None = None,
     *,
-    by_rocketmq: bool = False,
-    ours: range = ALL_OURS,
+    by: Writer,
     left_out: LeftOut = NOTHING,
 ) -> LogImage:
     """Decode the log.
@@ -431,8 +447,7 @@ def read_log(
         previous: an older image; files that have not changed are taken from it.
         deleted: which topics and queues were deleted.
         watch: called with the path of each file that was decoded.
-        by_rocketmq: whether RocketMQ wrote the log.
-        ours: the phy_offsets at which only our store can have begun a record.
+        by: who wrote the log.
         left_out: what not to decode.
     """
     if not files:
@@ -445,8 +460,8 @@ def read_log(
     for base in bases:
         path, data = files[base]
         file = known.get(path)
-        by = (by_rocketmq, ours, left_out.records.get(path, NO_SKIPS))
-        each.append(_read_file(path, data, base, size, file, by=by))
+        how = by, left_out.records.get(path, NO_SKIPS)
+        each.append(_read_file(path, data, base, size, file, how=how))
         if watch is not None:
             watch(path)
     read = tuple(each)
@@ -535,10 +550,10 @@ def _read_file(
     size: int,
     known: LogFile | None,
     *,
-    by: tuple[bool, range, Skips],
+    how: tuple[Writer, Skips],
 ) -> LogFile:
     limit = min(len(data), size)
-    by_rocketmq, ours, skips = by
+    (by_rocketmq, ours, levels), skips = how
     records: list[Record] = []
     position = 0
     if known is not None and known.ours != ours and _may_hold_nul(known):
@@ -561,7 +576,9 @@ def _read_file(
                 break
             takes_nul = by_rocketmq or base + position not in ours
             record = parse_record(
-                data, position, limit, base + position, takes_nul=takes_nul
+                *(data, position, limit, base + position),
+                takes_nul=takes_nul,
+                levels=levels,
             )
             position += record.size
             if is_odd(record) or (by_rocketmq and is_odd_to_rocketmq(record)):
@@ -579,7 +596,7 @@ def _read_file(
     if flaw == "filler":
         flaw, seen = _judge_filler(data, position, limit, seen)
     of_file = (tuple(records), position, flaw, seen, tuple(odd), by_rocketmq)
-    read = LogFile(path, base, data, limit, *of_file, skips=skips)
+    read = LogFile(path, base, data, limit, *of_file, skips=skips, levels=levels)
     return read._replace(ours=ours) if _may_hold_nul(read) else read
 
 
@@ -648,7 +665,9 @@ def _stop_of(file: LogFile, position: int, kind: FlawKind, seen: str) -> LogStop
 def _record_at(file: LogFile, position: int) -> Record:
     at = file.base + position
     takes_nul = file.by_rocketmq or at not in file.ours
-    return parse_record(file.data, position, file.limit, at, takes_nul=takes_nul)
+    return parse_record(
+        *(file.data, position, file.limit, at), takes_nul=takes_nul, levels=file.levels
+    )
 
 
 def next_record(file: LogFile, start: int) -> int:

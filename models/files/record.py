@@ -25,6 +25,8 @@ from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 from zlib import crc32
 
+from crashmq.models.files.message_delay_level import DEFAULT_LEVELS, DelayLevels
+
 Bytes: TypeAlias = bytes | memoryview
 
 MAGIC_V1 = 0xDAA320A7
@@ -69,16 +71,6 @@ MULTI_QUEUE_OFFSET = b"INNER_MULTI_QUEUE_OFFSET\x01"
 SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
 RETRY_PREFIX = "%RETRY%"
 DLQ_PREFIX = "%DLQ%"
-_DELAYS_S = (
-    *(1, 5, 10, 30, 60, 120, 180, 240, 300, 360),
-    *(420, 480, 540, 600, 1200, 1800, 3600, 7200),
-)
-DELAY_LEVEL_MAX = len(_DELAYS_S)
-
-
-def delay_ms(level: int) -> int:
-    """The delay of a level in milliseconds, by RocketMQ's default levels."""
-    return 1000 * _DELAYS_S[min(level, DELAY_LEVEL_MAX) - 1]
 
 
 class BadRecord(ValueError):
@@ -239,6 +231,7 @@ def parse_record(
     phy_offset: int | None,
     *,
     takes_nul: bool = False,
+    levels: DelayLevels = DEFAULT_LEVELS,
 ) -> Record:
     """Decode and check the record at ``position``.
 
@@ -248,6 +241,7 @@ def parse_record(
         limit: the first byte that no longer belongs to the file.
         phy_offset: the record's position in the log; None if unknown.
         takes_nul: the properties may have NULs, unless these show that bytes were lost.
+        levels: those of the broker, by which a delayed message's tags code is computed.
 
     Raises:
         BadRecord: no intact record is there; checked in the order magic, size, inner
@@ -300,7 +294,7 @@ def parse_record(
     topic = _text(name)
     code = _tags_code_of(raw) if b"TAGS\x01" in raw else 0
     if topic == SCHEDULE_TOPIC:
-        code = _delivery_time(raw, head[10], code)
+        code = _delivery_time(raw, head[10], code, levels)
     place = (head[6], size, topic, head[3], head[5], code, head[10], sys_flag)
     rest = (magic, head[2], head[4], *head[8:10], *head[11:14])
     return tuple.__new__(Record, (*place, body, raw, *rest))
@@ -388,12 +382,14 @@ def _prove_property_crc(covered: bytes, raw: bytes) -> None:
         raise BadRecord("crc", text)
 
 
-def _delivery_time(raw: bytes, store_timestamp: int, code: int) -> int:
+def _delivery_time(
+    raw: bytes, store_timestamp: int, code: int, levels: DelayLevels
+) -> int:
     """The tags code of a unit of the schedule topic: when to deliver."""
     level = parse_properties(raw).get("DELAY", "")
     if not _is_number(level) or int(level) == 0:
         return code
-    return store_timestamp + 1000 * _DELAYS_S[min(int(level), len(_DELAYS_S)) - 1]
+    return store_timestamp + levels.delay_ms(int(level))
 
 
 def _tags_code_of(raw: bytes) -> int:

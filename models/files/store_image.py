@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from operator import is_
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from crashmq.models.files.checkpoint import CheckpointImage, Mark, read_checkpoint
 from crashmq.models.files.delays import DelayRows, whole_delays
@@ -48,10 +48,12 @@ from crashmq.models.files.log import (
     LogImage,
     LogStop,
     QueueKey,
+    Writer,
     common_size,
     read_log,
     with_misnamed,
 )
+from crashmq.models.files.message_delay_level import DEFAULT_LEVELS, DelayLevels
 from crashmq.models.files.offsets import OffsetRows, whole_offsets
 from crashmq.models.files.places import base_of
 from crashmq.models.files.queue import (
@@ -72,6 +74,7 @@ from crashmq.models.files.record import (
 
 __all__ = [
     "StoreImage",
+    "Reader",
     "read_store",
     "decode_answer",
     "decode_record",
@@ -125,6 +128,7 @@ class StoreImage:
         abort: whether the abort file is there: the store had no orderly shutdown.
         odd_queue_paths: paths in queues' directories that are not queue files.
         foreign: paths that are not part of a store.
+        levels: the delay levels by which it was decoded.
     """
 
     files: Mapping[str, Bytes]
@@ -135,6 +139,7 @@ class StoreImage:
     abort: bool
     odd_queue_paths: tuple[str, ...]
     foreign: tuple[str, ...]
+    levels: DelayLevels = DEFAULT_LEVELS
 
     @lazy
     def offsets(self) -> OffsetRows | None:
@@ -277,6 +282,12 @@ def _without_rotten(
     return live[before:]
 
 
+Reader: TypeAlias = Callable[
+    [Mapping[str, bytes], StoreImage | None, DelayLevels], StoreImage
+]
+"""A function such as ``read_store``: it decodes files by a broker's delay levels."""
+
+
 class StorePlace(NamedTuple):
     """What a path is: its ``kind``, and the base of a log or queue file."""
 
@@ -289,6 +300,7 @@ class StorePlace(NamedTuple):
 def read_store(
     files: Mapping[str, Bytes],
     previous: StoreImage | None = None,
+    levels: DelayLevels = DEFAULT_LEVELS,
     watch: Callable[[str], None] | None = None,
     *,
     by_rocketmq: bool = False,
@@ -301,11 +313,14 @@ def read_store(
             bytes, or views of mapped files.
         previous: an older image of the same store. Files whose bytes are the same are
             not decoded again; if all are, ``previous`` itself is returned.
+        levels: the delay levels of the broker.
         watch: called for each log file that has been decoded.
         by_rocketmq: whether RocketMQ wrote it, so that properties may have NULs.
         left_out: what not to decode, since it was found right; only without
             ``previous``.
     """
+    if previous is not None and previous.levels != levels:
+        previous = None
     if previous is not None and _unchanged(files, previous.files):
         return previous
     files = MappingProxyType(dict(files))
@@ -319,8 +334,7 @@ def read_store(
         old_log,
         _deleted(files),
         watch,
-        by_rocketmq=by_rocketmq,
-        ours=_ours(checkpoint),
+        by=Writer(by_rocketmq, _ours(checkpoint), levels),
         left_out=left_out,
     )
     queues = [
@@ -337,6 +351,7 @@ def read_store(
         abort="abort" in files,
         odd_queue_paths=layout.odd_queue,
         foreign=layout.foreign,
+        levels=levels,
     )
     if previous is not None and _has_same_units(image, previous):
         kept = previous.__dict__

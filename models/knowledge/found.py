@@ -46,7 +46,7 @@ class FoundMessage(MessageToPut):
 
 def find(known: Knowledge, files: Mapping[str, bytes]) -> None:
     """Record that a store is started for the first time on files of another program."""
-    image = read_store(files)
+    image = read_store(files, None, known.setup.delay_levels)
     if not _fits(known.setup, image):
         # It is as if damaged: nobody can start a store of other sizes on it.
         known.tampering.add([Damaged(path, 0, len(files[path])) for path in files])

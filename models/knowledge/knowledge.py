@@ -174,6 +174,7 @@ class Knowledge:
             bit_map_of=bit_map_at if knows_bit_maps else None,
             takes_odd_properties=self.tampering.origin is not Origin.OURS,
             entry_may_wait=bool(setup.disk_capacity) or not self.works(QUEUES),
+            level_max=setup.delay_levels.level_max,
         )
 
     def saw_faults(self, step: Step) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from crashmq.models.files.record import DELAY_LEVEL_MAX, SCHEDULE_TOPIC
+from crashmq.models.files.message_delay_level import DEFAULT_LEVELS
+from crashmq.models.files.record import SCHEDULE_TOPIC
 from crashmq.models.history import (
     DeletionAsked,
     DeletionEnded,
@@ -32,10 +33,15 @@ QUEUES_OF_A_TOPIC = 8
 
 Source: TopicConfigManager, its TBW102.
 """
-_OF_ITS_OWN: Final = {"TBW102": QUEUES_OF_A_TOPIC, SCHEDULE_TOPIC: DELAY_LEVEL_MAX}
+_OF_ITS_OWN: Final = {
+    "TBW102": QUEUES_OF_A_TOPIC,
+    SCHEDULE_TOPIC: DEFAULT_LEVELS.level_max,
+}
 """The topics that a broker has from its first start on, and their queues.
 
-Source: TopicConfigManager, its constructor.
+However many delay levels it has, the topic of delayed messages has eighteen.
+
+Source: TopicConfigManager, its constructor and SCHEDULE_TOPIC_QUEUE_NUM.
 """
 _OURS = "%"
 """So begin the topics that a broker makes for groups."""

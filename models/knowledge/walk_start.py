@@ -212,7 +212,7 @@ def extended(found: StoreImage, log_file_size: int) -> StoreImage:
     files = dict(found.files)
     for file in short:
         files[file.path] = bytes(file.data).ljust(log_file_size, b"\0")
-    return read_store(files)
+    return read_store(files, None, found.levels)
 
 
 def _has_lost_its_mark(found: StoreImage, damages: Sequence[Damaged]) -> bool:

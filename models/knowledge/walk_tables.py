@@ -12,7 +12,6 @@ from crashmq.models.files.config_tables import (
     table_seen,
     tables_found,
 )
-from crashmq.models.files.record import DELAY_LEVEL_MAX
 from crashmq.models.history import DeletionAsked, OpBegan, ProgressAsked
 from crashmq.models.knowledge.moments import At
 from crashmq.models.knowledge.moments_of_consumers import TableTurned
@@ -47,7 +46,8 @@ def _turn(at: At, path: str, before: TableSeen, now: TableSeen) -> TableTurn:
     began = step.entries[0].event
     began_ms = began.world.now_ms if isinstance(began, OpBegan) else 0
     certain_rises, possible_rises = _rises(at, path)
-    levels = DELAY_LEVEL_MAX if path == DELAYS_PATH else 1
+    level_max = known.setup.delay_levels.level_max
+    levels = level_max if path == DELAYS_PATH else 1
     first = at.look.epoch_ms
     if path in (TOPICS_PATH, GROUPS_PATH) and before.is_there:
         first = began_ms  # each change is written at once

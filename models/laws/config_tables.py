@@ -18,9 +18,9 @@ from crashmq.models.files.config_files import (
 )
 from crashmq.models.files.config_tables import TOLD_PATHS, TableTurn, table_text
 from crashmq.models.files.filters import FILTERS_PATH
+from crashmq.models.files.message_delay_level import DEFAULT_LEVELS
 from crashmq.models.files.offsets import OFFSETS_PATH, VERSION_FIELDS
 from crashmq.models.files.record import (
-    DELAY_LEVEL_MAX,
     DLQ_PREFIX,
     RETRY_PREFIX,
     SCHEDULE_TOPIC,
@@ -87,7 +87,8 @@ def tables_say_what_they_should(judged: Judged) -> Iterator[Violation]:
     """Checks files that no other program wrote, backups included.
 
     A topic has as many queues as its producers ask for, a group's retry or dead-letter
-    topic has one, and the topic of delayed messages has one per delay level.
+    topic has one, and the topic of delayed messages has eighteen, however many delay
+    levels there are.
 
     Source: TopicConfig, SubscriptionGroupConfig, DataVersion, ConsumerFilterData;
     ConsumerOffsetSerializeWrapper, DelayOffsetSerializeWrapper.
@@ -97,7 +98,8 @@ def tables_say_what_they_should(judged: Judged) -> Iterator[Violation]:
         for name in (path, path + BACKUP):
             text = table_text(bytes(files[name])) if name in files else None
             if text is not None:
-                for what, seen, expected in _wrong_parts(path, text):
+                level_max = judged.level_max
+                for what, seen, expected in _wrong_parts(path, text, level_max):
                     where = f"{what} of {name}" if what else name
                     yield Violation(where, seen, expected)
 
@@ -140,7 +142,9 @@ def versions_count_changes(turn: TableTurn) -> Iterator[Violation]:
         yield Violation(turn.path, f"a version of {now.timestamp} ms", expected)
 
 
-def _wrong_parts(path: str, text: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def _wrong_parts(
+    path: str, text: Mapping[str, Any], level_max: int
+) -> Iterator[tuple[str, str, str]]:
     """What is wrong: the place, what is there, and what should be."""
     yield from _wrong_fields("", text, {TABLES[path], *_BESIDE_THE_ROWS[path]})
     if "dataVersion" in text:
@@ -164,8 +168,8 @@ def _wrong_parts(path: str, text: Mapping[str, Any]) -> Iterator[tuple[str, str,
             yield from _wrong_map(text.get("groupTopicMap"), rows)
         case _ if path == DELAYS_PATH:
             for level in rows:
-                if not 1 <= int(level) <= DELAY_LEVEL_MAX:
-                    yield "", f"level {level}", f"1 to {DELAY_LEVEL_MAX}"
+                if not 1 <= int(level) <= level_max:
+                    yield "", f"level {level}", f"1 to {level_max}"
         case _:
             for topic, of_topic in rows.items():
                 yield from _wrong_filters(topic, of_topic)
@@ -203,7 +207,7 @@ def _topic(name: str) -> Mapping[str, Any]:
     """The configuration of a topic that nobody configured, by its name."""
     queues = QUEUES_OF_A_TOPIC
     if name == SCHEDULE_TOPIC:
-        queues = DELAY_LEVEL_MAX
+        queues = DEFAULT_LEVELS.level_max  # however many levels the broker has
     elif name.startswith(_OF_A_GROUP):
         queues = 1
     return {

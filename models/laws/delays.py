@@ -12,7 +12,7 @@ from crashmq.models.files.delays import (
     read_delays,
     whole_delays,
 )
-from crashmq.models.files.record import delay_ms
+from crashmq.models.files.message_delay_level import DelayLevels
 from crashmq.models.laws.registry import law
 from crashmq.models.messages import MessageToPut
 from crashmq.models.verdict import Violation
@@ -74,17 +74,17 @@ def delivered_as_it_was_put(
     catalogue="I13",
 )
 def not_delivered_before_it_is_due(
-    level: int, stored_ms: int, began_ms: int, asked_ms: int
+    level: int, stored_ms: int, began_ms: int, asked_ms: int, delay_ms: int
 ) -> Iterator[Violation]:
-    """Compares the clock with the time the message was stored plus its delay.
+    """Compares the clock with the time the message was stored plus its level's delay.
 
     A message whose delivery time is more than one full delay ahead counts as due. The
     broker read the clock between ``began_ms`` and ``asked_ms``.
 
     Source: DeliverDelayedMessageTimerTask#correctDeliverTimestamp.
     """
-    due = stored_ms + delay_ms(level)
-    if asked_ms < due <= began_ms + delay_ms(level):
+    due = stored_ms + delay_ms
+    if asked_ms < due <= began_ms + delay_ms:
         seen = f"a message stored at {stored_ms} is delivered at {asked_ms}"
         yield Violation(f"level {level}", seen, f"not before {due}")
 
@@ -260,17 +260,19 @@ def written_delays_only_rise(
     catalogue="I4 I19",
 )
 def a_round_leaves_nothing_that_is_due(
-    stored_ms: Mapping[int, int], now_ms: int
+    stored_ms: Mapping[int, int], now_ms: int, levels: DelayLevels
 ) -> Iterator[Violation]:
     """Asked after a round that ran alone, on a disk that works.
 
-    ``stored_ms`` is, by level, when the first waiting message was stored. A message
-    whose delivery time is more than its full delay ahead counts as due.
+    ``stored_ms`` is, by level, when the first waiting message was stored; ``levels``
+    are the broker's. A message whose delivery time is more than its full delay ahead
+    counts as due.
 
     Source: DeliverDelayedMessageTimerTask#executeOnTimeUp.
     """
     for level, stored in sorted(stored_ms.items()):
-        due = stored + delay_ms(level)
-        if due <= now_ms or due > now_ms + delay_ms(level):
+        delay_ms = levels.delay_ms(level)
+        due = stored + delay_ms
+        if due <= now_ms or due > now_ms + delay_ms:
             seen = f"a message waits that is due at {due}"
             yield Violation(f"level {level}", seen, f"delivered by {now_ms}")

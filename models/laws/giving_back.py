@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from typing import NamedTuple
 
+from crashmq.models.files.message_delay_level import DelayLevels
 from crashmq.models.files.record import DLQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC
 from crashmq.models.history import Consumed, OneQueue
 from crashmq.models.knowledge.consumption import Failed
@@ -196,9 +197,9 @@ def sent_to_its_retries_or_dead_letters(
     catalogue="I3 I12",
 )
 def sent_once_and_as_it_was(
-    sent: MessageToPut, copies: Sequence[MessageToPut], *, delivers: bool
+    sent: MessageToPut, copies: Sequence[MessageToPut], levels: DelayLevels | None
 ) -> Iterator[Violation]:
-    """``delivers``: the broker stores a delayed message in its level's queue first.
+    """A broker with delay ``levels`` stores a delayed message in its level's queue.
 
     Source: SendMessageProcessor#sendMessage, #handleRetryAndDLQ.
     """
@@ -206,7 +207,7 @@ def sent_once_and_as_it_was(
         told = " and ".join(map(_place, copies)) or "nowhere"
         yield Violation(sent.unique_key, f"it is put {told}", "once")
     for copy in copies:
-        expected = sent.scheduled() if delivers else sent
+        expected = sent if levels is None else sent.scheduled(levels)
         letters = _dead_letters_of(sent)
         if sent.topic.startswith(RETRY_PREFIX) and copy.topic == letters:
             expected = replace(sent, topic=letters, queue_id=0, delay_level=0)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from crashmq.models.files.message_delay_level import DEFAULT_LEVELS
 from crashmq.models.files.store_image import StoreImage
 from crashmq.models.quickly_made import quickly_made
 
@@ -39,6 +40,7 @@ class Judged:
         entry_may_wait: the disk may have been full or failed while a unit was
             appended, so that its consumequeue_ext entry waits until dispatch tries
             again.
+        level_max: the highest delay level of the broker.
     """
 
     image: StoreImage
@@ -53,6 +55,7 @@ class Judged:
     bit_map_of: Callable[[int, int], bytes] | None = None
     takes_odd_properties: bool = False
     entry_may_wait: bool = False
+    level_max: int = DEFAULT_LEVELS.level_max
 
 
 def tail_is_excused(judged: Judged) -> bool:

@@ -81,6 +81,13 @@ DELAYED = replace(
     ),
     delay_levels=often((1, 6), (2, 3), (3, 1), (18, 1), (30, 1)),
 )
+FEW = "3s 1m"
+FALLING = "1h 2m 10s 1s 0s"
+ALIKE = "2s 2s 1s 2s"
+LONG = "7d"
+MANY = "1s 4s 9s 1m 1s 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h 12h 1d 3d"
+"""Delay levels of a broker's own."""
+OF_A_FEW_LEVELS = Setup(delivers_delayed=True, message_delay_level=FEW)
 STORES = often(
     (Setup(delivers_delayed=True), 4),
     (Setup(delivers_delayed=True, disk_profile="posix_min"), 4),
@@ -93,6 +100,14 @@ STORES = often(
     (Setup(delivers_delayed=True, index_slots=8, index_entries=24), 1),
     (Setup(delivers_delayed=True, transient_store_pool=True), 1),
     (Setup(delivers_delayed=True, prop_crc=True, preallocate=True), 1),
+    (replace(OF_A_FEW_LEVELS, disk_profile="posix_min"), 2),
+    (replace(OF_A_FEW_LEVELS, queue_ext_size=256), 2),
+    (replace(OF_A_FEW_LEVELS, index_slots=8, index_entries=24), 1),
+    (Setup(delivers_delayed=True, message_delay_level=FALLING, prop_crc=True), 1),
+    (Setup(8192, 7, delivers_delayed=True, message_delay_level=ALIKE), 1),
+    (Setup(8192, 7, "SYNC_FLUSH", delivers_delayed=True, message_delay_level=LONG), 1),
+    (Setup(16384, 40, delivers_delayed=True, message_delay_level=MANY), 2),
+    (Setup(delivers_delayed=True, message_delay_level=MANY), 1),
 )
 
 DELAYING = (

@@ -323,6 +323,8 @@ THAT_DELIVER = often(
     (replace(_DELIVERS, in_memory_size=150), 5),
     (replace(_DELIVERS, log_file_size=8192, flush_mode="SYNC_FLUSH"), 1),
     (replace(_DELIVERS, log_file_size=16384, queue_file_units=40), 1),
+    (replace(_DELIVERS, message_delay_level="1s 3s"), 1),
+    (replace(_DELIVERS, topic_queues=1, message_delay_level="9s 5s 2s 20s 1m"), 1),
 )
 
 LIVING_CONSUMERS = (

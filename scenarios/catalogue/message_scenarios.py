@@ -53,6 +53,12 @@ def with_options(setups: tuple[Setup, ...], *, lights: bool) -> tuple[Setup, ...
     )
 
 
+OF_OTHER_LEVELS = (
+    Setup(message_delay_level="2s 1h"),
+    Setup(message_delay_level="3m 5s 2s 1d", queue_ext_size=600, log_file_size=8192),
+)
+"""Stores alone, without a broker: what lies in the topic of delayed messages stays."""
+
 MESSAGE_SCENARIOS = (
     Scenario(
         name="transactions",
@@ -104,7 +110,7 @@ MESSAGE_SCENARIOS = (
                 ("", 1),
             ),
         ),
-        setups=with_options(LOSSY_DISKS, lights=False),
+        setups=(*with_options(LOSSY_DISKS, lights=False), *OF_OTHER_LEVELS * 8),
         required_probes=(
             "commit_log.put.unlisted",
             "consume_queue_store.dispatch.none",

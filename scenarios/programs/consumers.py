@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
-from crashmq.models.files.record import delay_ms
 from crashmq.models.ops import (
     AdvanceClock,
     ConfigureGroup,
@@ -559,7 +558,7 @@ def retry(draft: Draft) -> None:
         _forget_what_came_back(draft, members)
     _turn_all(draft, members)
     for nth in range(chance.integer(1, ROUNDS_MAX)):
-        ms = delay_ms(FIRST_LEVEL + nth) + chance.pick(BEFORE_OR_AFTER_MS)
+        ms = draft.delay_ms(FIRST_LEVEL + nth) + chance.pick(BEFORE_OR_AFTER_MS)
         add(AdvanceClock(ms))
         if chance.one_in(3):
             _begin_again(draft, members)
@@ -623,7 +622,7 @@ def _forget_what_came_back(draft: Draft, members: list[StartConsumer]) -> None:
     for one in members:
         draft.add(TurnConsumer(one.client, "pull", 2))
         draft.add(Consume(one.client, times=8, status="later"))
-    draft.add(REPUT, AdvanceClock(delay_ms(FIRST_LEVEL)), DELIVER, REPUT)
+    draft.add(REPUT, AdvanceClock(draft.delay_ms(FIRST_LEVEL)), DELIVER, REPUT)
     _delete_group(draft, members)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
-from crashmq.models.files.record import delay_ms
 from crashmq.models.messages import FILLER_SIZE_MIN, PROP_CRC_SIZE, message_for
 from crashmq.models.ops import (
     AdvanceClock,
@@ -57,7 +56,7 @@ def delay(draft: Draft) -> None:
     if chance.coin():
         add(FLUSH)
     add(REPUT)
-    add(AdvanceClock(delay_ms(level) + chance.pick(BEFORE_OR_AFTER_MS)))
+    add(AdvanceClock(draft.delay_ms(level) + chance.pick(BEFORE_OR_AFTER_MS)))
     match chance.pick(WAYS):
         case "by itself":
             add(DELIVER)
@@ -88,7 +87,8 @@ def delay(draft: Draft) -> None:
             if chance.coin():
                 add(PERSIST)
         case "set back":
-            add(AdvanceClock(-chance.integer(1, 3 * delay_ms(level))), DELIVER)
+            most_ms = max(1, 3 * draft.delay_ms(level))
+            add(AdvanceClock(-chance.integer(1, most_ms)), DELIVER)
 
 
 def _faults_on(space: Space, part: str) -> tuple[DiskFault, ...]:
@@ -132,7 +132,8 @@ def _as_large_as_can_be(draft: Draft, put: PutMessage) -> Op:
     # The longest name tells best a record from what it becomes when it is delivered.
     address = max(draft.space.addresses, key=lambda one: len(one.topic))
     put = replace(put, topic=address.topic, queue_id=address.queue_id)
-    empty = message_for(replace(put, body_size=0), 0, 0, 0).scheduled()
+    empty = message_for(replace(put, body_size=0), 0, 0, 0)
+    empty = empty.scheduled(draft.setup.delay_levels)
     if not empty.real_topic:
         return put
     room = draft.setup.log_file_size - FILLER_SIZE_MIN - PROP_CRC_SIZE

@@ -200,6 +200,9 @@ def _of_setup(setup: Setup) -> tuple[Value, ...]:
             said = str(value)
         elif value == default:
             said = "usual"
+        elif option.name == "message_delay_level":
+            is_less = setup.delay_levels.level_max < usual.delay_levels.level_max
+            said = "less" if is_less else "more"
         else:
             said = "less" if value < default else "more"
         found.append(f"setup.{option.name}={said}")

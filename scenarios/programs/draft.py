@@ -45,6 +45,10 @@ class Draft:
         self.ops: list[Op] = []
         self.joined: dict[str, StartConsumer] = {}
 
+    def delay_ms(self, level: int) -> int:
+        """How long the store's broker lets a message of a delay level wait."""
+        return self.setup.delay_levels.delay_ms(level)
+
     def add(self, *ops: Op) -> None:
         """Append ops to the program."""
         if self._is_bounded:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from crashmq.models.files.record import delay_ms
 from crashmq.models.ops import (
     AdvanceClock,
     Consume,
@@ -65,7 +64,7 @@ def hang(draft: Draft) -> None:
     if chance.coin():
         add(TurnConsumer(client, "pull", 2), TurnConsumer(client, "persist"))
     if draft.setup.delivers_delayed and chance.coin():
-        add(REPUT, AdvanceClock(delay_ms(FIRST_LEVEL)), DELIVER, REPUT)
+        add(REPUT, AdvanceClock(draft.delay_ms(FIRST_LEVEL)), DELIVER, REPUT)
         add(TurnConsumer(client, "pull", 2), consumed_by(draft, client))
 
 

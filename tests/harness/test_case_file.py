@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "03f8778f194512f181110600e8957c03689d4e69edb509387451f74d414256e3"
+DEFAULTS = "cc21ec74ad330cfe2b5bbbfff79c3d3d40b156ae71139f6b8c6738d411d36cc0"
 
 
 def saved(path: Path, **changes: Any) -> Path:

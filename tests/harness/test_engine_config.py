@@ -8,6 +8,13 @@ from crashmq.harness.subjects.engine_config import config_of
 from crashmq.models.program import Setup
 
 
+def test_the_engine_delays_as_the_laws_are_told() -> None:
+    for text in ("2s 1m 0s 3d", Setup().message_delay_level):
+        setup = Setup(message_delay_level=text)
+
+        assert config_of(setup).delay_levels.delays_ms == setup.delay_levels.delays_ms
+
+
 @pytest.mark.parametrize("units", [1, 2, 10, 250])
 def test_a_queue_file_of_so_many_units_is_what_the_store_rounds_up_to(
     units: int,

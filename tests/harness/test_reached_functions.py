@@ -17,10 +17,6 @@ ENGINE = Path(engine.__file__).parent
 OF_ANOTHER_HOST = "crashmq.engine.host."
 FOR_PEOPLE = ("_check", "__repr__")
 NOT_RUN = {
-    "no setup has delay levels of its own": """
-        ScheduleConsumeQueue.__init__ ScheduleConsumeQueue.put_message_position_info
-        ScheduleConsumeQueue.unit_of ScheduleConsumeQueue.agrees_with
-        ScheduleConsumeQueue._timed DelayLevels.delivery_time""",
     "no op asks it of an administrator": """
         TopicDeletion.clean_unused_topic MessageStore.clean_unused_topic
         ConsumerOffsetManager.clean_offset_by_topic

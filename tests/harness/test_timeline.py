@@ -67,6 +67,13 @@ def test_a_passed_episode_says_so() -> None:
     assert told.splitlines()[-1] == "     ✓ no law was broken"
 
 
+def test_delay_levels_of_a_brokers_own_are_told() -> None:
+    program = Program(Setup(message_delay_level="3s 1m"), OPS)
+
+    assert "delay levels 3s 1m" in timeline(result_of(program, toy_trace(OPS)))
+    assert "delay levels" not in timeline(result_of(PROGRAM, toy_trace(OPS)))
+
+
 def test_a_breach_at_the_end_comes_after_all_steps() -> None:
     result = result_of(
         PROGRAM,

@@ -19,7 +19,11 @@ from crashmq.models.files.delays import (
     read_delays,
     whole_delays,
 )
-from crashmq.models.files.record import DELAY_LEVEL_MAX, SCHEDULE_TOPIC, delay_ms
+from crashmq.models.files.message_delay_level import (
+    DEFAULT_LEVELS,
+    parse_delay_levels,
+)
+from crashmq.models.files.record import SCHEDULE_TOPIC
 from crashmq.models.knowledge.delays import Delays
 from crashmq.models.laws.delays import (
     a_round_leaves_nothing_that_is_due,
@@ -102,10 +106,14 @@ def test_a_message_waits_in_its_levels_queue_and_comes_out_as_it_was() -> None:
     assert (delivered.topic, delivered.queue_id) == ("T0", 1)
     assert delivered.properties == scheduled.properties
     assert not delivered.waits_for_sync
-    for level, expected in ((0, 0), (-1, -1), (DELAY_LEVEL_MAX + 5, DELAY_LEVEL_MAX)):
+    for level, expected in ((0, 0), (-1, -1), (18, 18), (23, 18)):
         message = message_for(replace(PUT, delay_level=level), 1, 0, 0)
         assert message.scheduled().delay_level == expected
         assert (message.scheduled() is message) is (level <= 0)
+    few = parse_delay_levels("3s 1s")
+    assert (
+        message_for(replace(PUT, delay_level=9), 1, 0, 0).scheduled(few).queue_id == 1
+    )
     prepared = message_for(replace(PUT, transaction="prepared"), 1, 0, 0)
     assert prepared.scheduled() is prepared
 
@@ -183,16 +191,33 @@ def test_nothing_of_a_message_may_be_delivered_otherwise() -> None:
 
 
 def test_a_message_is_due_after_its_delay_or_far_ahead_of_the_clock() -> None:
-    law, due = not_delivered_before_it_is_due, NOW + delay_ms(1)
+    law, due = not_delivered_before_it_is_due, NOW + 7000
 
-    assert not law.violations(1, NOW, NOW, due)
-    assert law.violations(1, NOW, NOW, due - 1)
-    assert not law.violations(1, NOW, NOW - 1, NOW - 1)
-    left = a_round_leaves_nothing_that_is_due
-    assert not left.violations({1: NOW}, due - 1)
-    assert left.violations({1: NOW}, due)
-    assert not left.violations({1: NOW}, NOW)
-    assert left.violations({1: NOW}, NOW - 1)
+    assert not law.violations(1, NOW, NOW, due, 7000)
+    assert law.violations(1, NOW, NOW, due - 1, 7000)
+    assert not law.violations(1, NOW, NOW - 1, NOW - 1, 7000)
+    left, levels = a_round_leaves_nothing_that_is_due, parse_delay_levels("7s 1s")
+    assert not left.violations({1: NOW}, due - 1, levels)
+    assert left.violations({1: NOW}, due, levels)
+    assert not left.violations({1: NOW}, NOW, levels)
+    assert left.violations({1: NOW}, NOW - 1, levels)
+    assert left.violations({9: NOW}, NOW + 1000, levels)
+
+
+def test_levels_are_read_as_a_broker_reads_them() -> None:
+    levels = parse_delay_levels("2s 3m 1h 2d 0s")
+
+    assert levels.delays_ms == (2000, 180_000, 3_600_000, 172_800_000, 0)
+    assert (levels.level_max, levels.longest_ms) == (5, 172_800_000)
+    assert (levels.level_of(4), levels.level_of(6)) == (4, 5)
+    assert (levels.delay_ms(1), levels.delay_ms(99)) == (2000, 0)
+    assert (DEFAULT_LEVELS.level_max, DEFAULT_LEVELS.delay_ms(18)) == (18, 7_200_000)
+
+
+@pytest.mark.parametrize("text", ["", "1", "s", "1s  5s", "1s,5s", "-1s", "1w", "1.5s"])
+def test_what_is_no_delay_is_no_level(text: str) -> None:
+    with pytest.raises(ValueError, match="no delay"):
+        parse_delay_levels(text)
 
 
 def test_what_is_not_delivered_is_told() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from crashmq.models.files.message_delay_level import DEFAULT_LEVELS
 from crashmq.models.files.record import SCHEDULE_TOPIC
 from crashmq.models.history import Consumed, OneQueue
 from crashmq.models.knowledge.consumption import Failed
@@ -123,24 +124,24 @@ def test_a_sent_message_is_stored_once_and_as_it_was_sent() -> None:
     judge = sent_once_and_as_it_was.violations
     delayed = replace(SENT, delay_level=2)
 
-    assert not judge(SENT, [SENT], delivers=True)
-    assert not judge(SENT, [LETTER], delivers=False)
-    assert not judge(delayed, [delayed.scheduled()], delivers=True)
-    assert not judge(delayed, [delayed], delivers=False)
-    assert not judge(delayed, [LETTER], delivers=True)
-    assert judge(SENT, [], delivers=False)
-    assert judge(SENT, [SENT, SENT], delivers=False)
-    assert judge(SENT, [replace(SENT, body=b"other")], delivers=False)
-    assert judge(SENT, [replace(LETTER, user_properties="")], delivers=False)
-    assert judge(delayed, [delayed], delivers=True)
-    assert judge(delayed, [replace(LETTER, delay_level=2)], delivers=False)
+    assert not judge(SENT, [SENT], DEFAULT_LEVELS)
+    assert not judge(SENT, [LETTER], None)
+    assert not judge(delayed, [delayed.scheduled()], DEFAULT_LEVELS)
+    assert not judge(delayed, [delayed], None)
+    assert not judge(delayed, [LETTER], DEFAULT_LEVELS)
+    assert judge(SENT, [], None)
+    assert judge(SENT, [SENT, SENT], None)
+    assert judge(SENT, [replace(SENT, body=b"other")], None)
+    assert judge(SENT, [replace(LETTER, user_properties="")], None)
+    assert judge(delayed, [delayed], DEFAULT_LEVELS)
+    assert judge(delayed, [replace(LETTER, delay_level=2)], None)
 
 
 def test_only_what_is_sent_to_a_retry_topic_may_lie_elsewhere() -> None:
     judge = sent_once_and_as_it_was.violations
     sent = copy("T0", 1)
 
-    assert not judge(sent, [sent], delivers=True)
-    assert judge(sent, [replace(sent, queue_id=0)], delivers=True)
-    assert judge(sent, [replace(sent, topic="%DLQ%T0", queue_id=0)], delivers=True)
-    assert not judge(LETTER, [LETTER], delivers=True)
+    assert not judge(sent, [sent], DEFAULT_LEVELS)
+    assert judge(sent, [replace(sent, queue_id=0)], DEFAULT_LEVELS)
+    assert judge(sent, [replace(sent, topic="%DLQ%T0", queue_id=0)], DEFAULT_LEVELS)
+    assert not judge(LETTER, [LETTER], DEFAULT_LEVELS)

@@ -19,6 +19,7 @@ from written_store import (
 )
 
 from crashmq.models.files.log import LogStop
+from crashmq.models.files.message_delay_level import parse_delay_levels
 from crashmq.models.files.store_image import (
     StoreImage,
     decode_record,
@@ -307,3 +308,23 @@ def test_times_are_milliseconds() -> None:
     image = read_store(WrittenStore().fill(3).files())
 
     assert image.newest_store_timestamp == FIRST_MS + 2
+
+
+def test_a_delayed_message_is_due_by_the_levels_of_its_broker() -> None:
+    store = WrittenStore()
+    for level in (b"1", b"2", b"9"):
+        store.put("SCHEDULE_TOPIC_XXXX", properties=b"DELAY\x01" + level + b"\x02")
+    few = parse_delay_levels("3s 1h")
+
+    image = read_store(store.files())
+    again = read_store(store.files(), image, few)
+
+    assert due_after(image) == [1000, 5000, 300_000]
+    assert due_after(again) == [3000, 3_600_000, 3_600_000]
+    assert read_store(store.files(), again, few) is again
+    assert due_after(read_store(store.files(), again)) == due_after(image)
+
+
+def due_after(image: StoreImage) -> list[int]:
+    records = image.commit_log.records
+    return [record.tags_code - record.store_timestamp for record in records]
