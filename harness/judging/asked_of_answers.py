@@ -122,7 +122,7 @@ def _ask_del_10(at: DeletionOver) -> Breaches:
         Fact.HAD_ROOM,
     ),
 )
-def _ask_del_15(at: DeletionRefused) -> Breaches:
+def _ask_del_16(at: DeletionRefused) -> Breaches:
     return deletion_is_refused_with_reason.judge(at.why)
 
 

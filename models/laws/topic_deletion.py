@@ -154,7 +154,7 @@ def deletion_ends_where_the_log_did(
 
 
 @law(
-    "DEL-15",
+    "DEL-16",
     "a deletion of a topic or queue is refused only while the store stops, or after a "
     "disk call failed or met a full disk",
     catalogue="I14 I19",

@@ -70,7 +70,7 @@ LIES_OF_ANSWERS = (
     lie("DEL-10", "delete_topic", "if count else -1", "+ 1 if count else -1", DELETED),
     lie("DEL-10", "delete_topic", "if count else -1", "* 0 - 1", DELETED),
     lie(
-        "DEL-15",
+        "DEL-16",
         "delete_topic",
         "count = store.delete_topics((topic,))",
         "raise StoreStopped('no')",
