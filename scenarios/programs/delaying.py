@@ -62,9 +62,11 @@ def delay(draft: Draft) -> None:
             add(DELIVER)
             _settle(draft)
         case "beside":
-            others = (_delayed(draft, level), PERSIST, REPUT)
+            others = (_delayed(draft, level), PERSIST, REPUT, Shutdown())
             ops = (DELIVER, chance.pick(others), chance.pick(others))
             add(draft.drawn.together(ops))
+            if Shutdown() in ops:
+                add(Restart(), DELIVER)
         case "amid":
             event = chance.pick((*AMID, _delayed(draft, level)))
             add(During(DELIVER, chance.integer(1, ACTIONS_MAX), event))
