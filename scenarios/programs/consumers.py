@@ -50,6 +50,7 @@ Doing: TypeAlias = Literal[
     "together",
     "hold",
     "hand_over",
+    "leave",
     "reset",
     "resubscribe",
     "try_again",
@@ -64,6 +65,7 @@ DOINGS: tuple[Doing, ...] = often(
     ("together", 3),
     ("hold", 4),
     ("hand_over", 2),
+    ("leave", 2),
     ("reset", 4),
     ("resubscribe", 2),
     ("try_again", 3),
@@ -178,6 +180,8 @@ def consume(draft: Draft) -> None:
             _hold(draft, client)
         case "hand_over":
             _hand_over(draft, client)
+        case "leave":
+            _leave_at_work(draft, client)
         case "reset":
             _reset(draft)
         case "resubscribe":
@@ -512,6 +516,17 @@ def _hand_over(draft: Draft, client: str) -> None:
     works, looks = consumed_by(draft, client), TurnConsumer(client, "rebalance")
     _at_once(draft, (works, looks) if chance.coin() else (looks, works))
     _rebalance_all(draft)
+
+
+def _leave_at_work(draft: Draft, client: str) -> None:
+    """Add ops: a consumer ends while its listener runs, and another goes on."""
+    chance, who = draft.chance, draft.joined[client]
+    draft.add(_put_for(draft, who), RunService("reput"), TurnConsumer(client, "pull"))
+    ends = EndConsumer(client, chance.pick(ENDS))
+    _at_once(draft, (consumed_by(draft, client), ends))
+    _join_one_of(
+        draft, [one for one in draft.joined.values() if one.group == who.group]
+    )
 
 
 def _rebalance_all(draft: Draft) -> None:
