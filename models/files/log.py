@@ -23,7 +23,7 @@ from crashmq.models.files.lazy import lazy
 from crashmq.models.files.left_out import NO_SKIPS, NOTHING, LeftOut, Skips
 from crashmq.models.files.message_delay_level import DEFAULT_LEVELS, DelayLevels
 from crashmq.models.files.oddity import is_odd, is_odd_to_rocketmq
-from crashmq.models.files.places import NAME_DIGITS, misnamed_base
+from crashmq.models.files.places import misnamed_base
 from crashmq.models.files.record import (
     MAGIC_BLANK,
     MULTI_QUEUE_OFFSET,
@@ -494,18 +494,6 @@ def common_size(bases: list[int], lengths: list[int]) -> int:
     if lengths.count(first) == len(lengths):
         return first
     return max(Counter(lengths).items(), key=lambda item: (item[1], item[0]))[0]
-
-
-def is_misnamed(path: str) -> bool:
-    """Whether RocketMQ reads the file because its name is a number.
-
-    No store of ours writes such a name: it does not have 20 digits.
-    """
-    match path.split("/"):
-        case ["commitlog", name] | ["consumequeue", _, _, name]:
-            is_number = name.isascii() and name.isdecimal()
-            return is_number and len(name) != NAME_DIGITS
-    return False
 
 
 def with_misnamed(

@@ -8,6 +8,7 @@ NAME_DIGITS = 20
 INDEX_NAME_DIGITS = 17
 _BASE_MAX = (1 << 63) - 1
 _NAME_MAX = 255
+_QUEUE_ID_MAX = 10
 _RUN_FILES = frozenset({"abort", "checkpoint", "lock"})
 _CONFIG = "config"
 
@@ -28,9 +29,7 @@ def is_of_a_store(path: str, *, has_index: bool) -> bool:
         case "index", [name]:
             return has_index and _is_number(name, INDEX_NAME_DIGITS)
         case "consumequeue" | "consumequeue_ext", [_, queue_id, name]:
-            is_queue = queue_id.isascii() and queue_id.isdecimal()
-            is_queue = is_queue and str(int(queue_id)) == queue_id
-            return is_queue and _is_number(name, NAME_DIGITS)
+            return is_queue_id(queue_id) and _is_number(name, NAME_DIGITS)
         case _:
             return path in _RUN_FILES or top == _CONFIG
 
@@ -38,6 +37,32 @@ def is_of_a_store(path: str, *, has_index: bool) -> bool:
 def base_of(name: str) -> int | None:
     """The offset in the name of a log or queue file; None if it is no such name."""
     return _base_in(name) if len(name) == NAME_DIGITS else None
+
+
+def is_queue_id(name: str) -> bool:
+    """Whether a folder's name is a queue_id as a store writes it; others are passed.
+
+    Source: ConsumeQueueStore#loadConsumeQueues, ``Integer.parseInt``.
+    """
+    is_number = name.isascii() and name.isdecimal() and len(name) <= _QUEUE_ID_MAX
+    return is_number and str(int(name)) == name
+
+
+def is_misnamed(path: str) -> bool:
+    """Whether RocketMQ reads the file because its name is a number.
+
+    No store of ours writes such a name: it does not have 20 digits.
+    """
+    match path.split("/"):
+        case ["commitlog", name]:
+            return _is_odd_number(name)
+        case ["consumequeue", _, queue_id, name]:
+            return is_queue_id(queue_id) and _is_odd_number(name)
+    return False
+
+
+def _is_odd_number(name: str) -> bool:
+    return name.isascii() and name.isdecimal() and len(name) != NAME_DIGITS
 
 
 def misnamed_base(name: str) -> int | None:

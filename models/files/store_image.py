@@ -55,7 +55,7 @@ from crashmq.models.files.log import (
 )
 from crashmq.models.files.message_delay_level import DEFAULT_LEVELS, DelayLevels
 from crashmq.models.files.offsets import OffsetRows, whole_offsets
-from crashmq.models.files.places import base_of
+from crashmq.models.files.places import base_of, is_queue_id
 from crashmq.models.files.queue import (
     UNIT_SIZE,
     QueueFile,
@@ -489,9 +489,7 @@ def _queue_place(parts: list[str]) -> StorePlace:
     """The place of a queue's file, three levels deep; RocketMQ skips all others."""
     if len(parts) == 2 and _ROCKSDB_FILE.fullmatch(parts[1]):
         return StorePlace("known")
-    if len(parts) != 4 or not (parts[2].isascii() and parts[2].isdecimal()):
-        return StorePlace("foreign")
-    if len(parts[2]) > 10 or str(int(parts[2])) != parts[2]:
+    if len(parts) != 4 or not is_queue_id(parts[2]):
         return StorePlace("foreign")
     base = base_of(parts[3])
     if base is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, get_origin, get_type_hints
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from crashmq.harness.episodes.episode import run_program
@@ -204,6 +204,8 @@ def plants(draw: st.DrawFn) -> dict[str, Any]:
     return plant | {"size": size, "source": "commitlog[0]"}
 
 
+IN_NO_QUEUE = planting("consumequeue/T0/T0/0", "empty") | {"size": 0, "source": ""}
+
 SETUPS: tuple[dict[str, Any], ...] = (
     {},
     {"queue_ext_size": 512, "index_slots": 5, "index_entries": 5},
@@ -224,6 +226,9 @@ SETUPS: tuple[dict[str, Any], ...] = (
     puts=st.integers(0, 3),
     lost=st.sampled_from(["", "checkpoint", "abort", "commitlog[0]", "index[0]"]),
 )
+@example(
+    plant=IN_NO_QUEUE, setup={}, puts=1, lost="checkpoint"
+)  # RocketMQ passes a folder of no queue_id
 def test_what_may_be_planted_breaks_no_law(
     tmp_path: Path, plant: dict[str, Any], setup: dict[str, Any], puts: int, lost: str
 ) -> None:
