@@ -66,15 +66,20 @@ class Begun(NamedTuple):
     most_ms: int
 
 
+class AnsweredPull(NamedTuple):
+    """An answer to a pull: its next_begin_offset, and its messages' unique keys."""
+
+    end: int
+    messages: frozenset[str]
+
+
 class Share(NamedTuple):
     """What a consumer has done with one queue since the queue was assigned to it.
 
     Attributes:
         asked: the offset of its newest pull.
-        ends: the next_begin_offsets answered to that pull; more than one if the
-            consumer had given the pull up, pulled again, and the first answer came
-            after all.
-        newest: unique keys of the messages in these answers.
+        answers: to that pull; more than one if the consumer had given the pull up,
+            pulled again, and the first answer came after all.
         waiting: unique keys of messages of older answers, not consumed yet.
         worked: unique keys of the messages that it has consumed.
         life: the run of the broker in which the consumer committed last; -1: the queue
@@ -93,8 +98,7 @@ class Share(NamedTuple):
     """
 
     asked: int
-    ends: tuple[int, ...] = ()
-    newest: frozenset[str] = _NO_MESSAGE
+    answers: tuple[AnsweredPull, ...] = ()
     waiting: frozenset[str] = _NO_MESSAGE
     worked: frozenset[str] = _NO_MESSAGE
     life: int = 0
@@ -112,29 +116,33 @@ class Share(NamedTuple):
         """Whether a pull got PULL_OFFSET_MOVED; the client may drop such a queue."""
         return self.begun == _NOWHERE
 
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """The next_begin_offsets of the answers to the newest pull."""
+        return tuple([answer.end for answer in self.answers])
+
+    @property
+    def newest(self) -> frozenset[str]:
+        """Unique keys of the messages in these answers."""
+        return _NO_MESSAGE.union(*[answer.messages for answer in self.answers])
+
     def pulls(self, queue_offset: int) -> Share:
         """The state after the next pull, which begins at ``queue_offset``.
 
         That is the offset of the pull before if no answer came: an answer after the
-        consumer's time-out does not count.
+        consumer's time-out does not count, nor one to what it no longer subscribes. So
+        it has the messages of those answers alone that end where it continues.
         """
-        waiting = self.waiting
-        if queue_offset in self.ends:
-            waiting |= self.newest - self.worked
-        return self._replace(
-            asked=queue_offset,
-            ends=(),
-            newest=_NO_MESSAGE,
-            waiting=waiting,
-        )
+        taken = [one.messages for one in self.answers if one.end == queue_offset]
+        waiting = self.waiting | _NO_MESSAGE.union(*taken) - self.worked
+        return self._replace(asked=queue_offset, answers=(), waiting=waiting)
 
     def begins_again(self, queue_offset: int) -> Share:
         """The state after PULL_OFFSET_MOVED; messages not consumed yet may stay."""
         pulled = self.waiting | self.newest - self.worked
         return self._replace(
             asked=queue_offset,
-            ends=(),
-            newest=_NO_MESSAGE,
+            answers=(),
             waiting=pulled,
             begun=_NOWHERE,
             failed=(),

@@ -24,7 +24,12 @@ from crashmq.models.history import (
     SendAnswered,
     SentBack,
 )
-from crashmq.models.knowledge.consumption import NOTHING_TOLD, Share, Taken
+from crashmq.models.knowledge.consumption import (
+    NOTHING_TOLD,
+    AnsweredPull,
+    Share,
+    Taken,
+)
 from crashmq.models.knowledge.knowledge import Knowledge
 from crashmq.models.knowledge.moments import At, Moment, OffsetAnswered, QueueBegun
 from crashmq.models.knowledge.moments_of_consumers import (
@@ -230,7 +235,7 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
         there = at.known.model.queues.get(known.key_of(queue)[1:], [])
         known.owed.pulled(asked_for, there)
     known.shares[queue] = share._replace(
-        ends=(*share.ends, end), newest=share.newest | asked_for, life=known.life
+        answers=(*share.answers, AnsweredPull(end, asked_for)), life=known.life
     )
 
 

@@ -24,6 +24,7 @@ from crashmq.models.history import (
     Step,
 )
 from crashmq.models.knowledge.consumption import (
+    AnsweredPull,
     Consumption,
     Share,
     queues_of,
@@ -123,7 +124,8 @@ def test_a_pull_goes_on_at_the_end_of_the_last_or_asks_again(
 
 
 def test_a_consumer_is_given_what_its_pulls_have_brought_once() -> None:
-    share = Share(0, (2,), frozenset({"new"}), frozenset({"old"}), frozenset({"done"}))
+    answers = (AnsweredPull(2, frozenset({"new"})),)
+    share = Share(0, answers, frozenset({"old"}), frozenset({"done"}))
     brought = only_what_was_pulled_is_consumed.violations
     twice = nothing_is_consumed_twice.violations
 
@@ -205,14 +207,26 @@ def test_what_is_given_back_is_put_once_to_a_topic_of_its_group() -> None:
 
 
 def test_a_share_keeps_what_waits_and_forgets_an_answer_that_never_came() -> None:
-    share = Share(0, (3,), frozenset("abc"), worked=frozenset("a"))
+    answers = (AnsweredPull(3, frozenset("abc")),)
+    share = Share(0, answers, worked=frozenset("a"))
 
     assert share.pulls(3).waiting == {"b", "c"}
     assert share.pulls(0).waiting == frozenset()
     assert share.consumes("b").worked == {"a", "b"}
     assert share.begins_again(1) == share._replace(
-        asked=1, ends=(), newest=frozenset(), waiting=frozenset("bc")
+        asked=1, answers=(), waiting=frozenset("bc")
     )
+
+
+def test_a_share_has_the_messages_of_the_answer_that_it_continues_from() -> None:
+    """One that was given up ended at 0, where it asks again, without a message."""
+    answers = (AnsweredPull(0, frozenset()), AnsweredPull(1, frozenset("a")))
+    share = Share(0, answers)
+
+    assert share.ends == (0, 1)
+    assert share.newest == {"a"}
+    assert share.pulls(0).waiting == frozenset()
+    assert share.pulls(1).waiting == {"a"}
 
 
 def test_the_queues_of_a_group_are_those_of_its_topics_and_its_retry_topic() -> None:
