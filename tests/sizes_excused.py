@@ -43,7 +43,6 @@ EXCUSED: dict[str, dict[str, int]] = {
     "harness/commands/mutants.py": {"command parameters": 13, "imports": 18},
     "harness/disk/controls.py": {"Controls attributes": 17},
     "harness/disk/inode.py": {"Inode attributes": 16},
-    "harness/disk/medium.py": {"Medium attributes": 13},
     "harness/episodes/episode.py": {
         "Episode attributes": 16,
         "Episode.__init__ parameters": 7,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
 from crashmq.engine.host.disk import PAGE_SIZE, Usage
@@ -43,6 +44,19 @@ def stopped_clock() -> int:
     return 0
 
 
+@dataclass(slots=True)
+class Room:
+    """What a disk has room for, in bytes; ``capacity`` 0: no limit.
+
+    ``foreign_size`` is that of a file of others; ``full_calls`` how many calls were
+    refused for want of room.
+    """
+
+    capacity: int = 0
+    foreign_size: int = 0
+    full_calls: int = 0
+
+
 class MediumImage(NamedTuple):
     """A medium at one moment; the objects it refers to do not change."""
 
@@ -51,9 +65,7 @@ class MediumImage(NamedTuple):
     effects: tuple[Effect, ...]
     inodes: dict[int, InodeImage]
     next_number: int
-    capacity: int = 0
-    foreign_size: int = 0
-    full_calls: int = 0
+    room: Room
     taken_ms: int = 0
     changes: int = 0
     has_bad: bool = False
@@ -76,15 +88,13 @@ class Medium:
         "_imaged",
         "_next_number",
         "_touched",
-        "capacity",
         "changes",
-        "foreign_size",
-        "full_calls",
         "has_bad",
         "inodes",
         "namespace",
         "now_ms",
         "profile",
+        "room",
     )
 
     def __init__(
@@ -92,9 +102,7 @@ class Medium:
     ) -> None:
         self.profile = profile
         self.now_ms = now_ms
-        self.capacity = capacity
-        self.full_calls = 0
-        self.foreign_size = 0
+        self.room = Room(capacity)
         self.has_bad = bool(profile.torn_block)
         self.namespace = Namespace({ROOT: DIRECTORY})
         self.inodes: dict[int, Inode] = {}
@@ -121,9 +129,8 @@ class Medium:
 
         ``done``: with the later stores up to this action; None: without them.
         """
-        medium = cls(profile, capacity=image.capacity)
-        medium.foreign_size = image.foreign_size
-        medium.full_calls = image.full_calls
+        medium = cls(profile)
+        medium.room = replace(image.room)
         medium.namespace = Namespace(image.names)
         medium.inodes = {
             number: Inode.of_image(inode, done, image.taken_ms)
@@ -168,9 +175,7 @@ class Medium:
             effects=tuple(self._effects),
             inodes=inodes,
             next_number=self._next_number,
-            capacity=self.capacity,
-            foreign_size=self.foreign_size,
-            full_calls=self.full_calls,
+            room=replace(self.room),
             taken_ms=now_ms,
             changes=self.changes,
             has_bad=self.has_bad,
@@ -184,7 +189,7 @@ class Medium:
     def usage(self) -> Usage:
         """Bytes of all files, the foreign one included, and the disk's capacity."""
         sizes = [len(self.inodes[n].cache) for _, n in self.namespace.files()]
-        return Usage(sum(sizes) + self.foreign_size, self.capacity)
+        return Usage(sum(sizes) + self.room.foreign_size, self.room.capacity)
 
     def room_for(self, path: str, size: int) -> None:
         """Raise unless the disk has room for ``size`` more bytes.
@@ -192,11 +197,11 @@ class Medium:
         Raises:
             OSError: ENOSPC.
         """
-        if not self.capacity:
+        if not self.room.capacity:
             return
         used, total = self.usage()
         if used + size > total:
-            self.full_calls += 1
+            self.room.full_calls += 1
             why = f"{size} bytes are needed, {max(0, total - used)} are free"
             raise os_error(errno.ENOSPC, path, why)
 

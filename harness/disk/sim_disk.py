@@ -260,7 +260,10 @@ class SimDisk:
         """Everything that a life of the store can see of the disk; read only."""
         medium = self._medium
         return Seen(
-            medium.namespace.names, medium.inodes, medium.foreign_size, medium.has_bad
+            names=medium.namespace.names,
+            inodes=medium.inodes,
+            foreign_size=medium.room.foreign_size,
+            has_bad=medium.has_bad,
         )
 
     def durable_files(self) -> dict[str, bytes]:
@@ -336,7 +339,7 @@ class SimDisk:
     @property
     def full_calls(self) -> int:
         """How many calls were refused because the disk was full."""
-        return self._medium.full_calls
+        return self._medium.room.full_calls
 
     def fill(self, percent: int) -> None:
         """Let a foreign file take space until the disk is ``percent`` full.
@@ -345,9 +348,9 @@ class SimDisk:
         a capacity cannot be filled.
         """
         medium = self._medium
-        medium.foreign_size = 0
+        medium.room.foreign_size = 0
         used, total = medium.usage()
-        medium.foreign_size = max(0, total * min(percent, 100) // 100 - used)
+        medium.room.foreign_size = max(0, total * min(percent, 100) // 100 - used)
         medium.changes += 1
 
     def mtimes(self) -> dict[str, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from crashmq.models.files.places import NAME_DIGITS, is_queue_id
 from crashmq.models.files.properties import are_damaged, are_named
 from crashmq.models.files.record import Record, written_part
 
@@ -87,3 +88,20 @@ def _not_of_rocketmq(record: Record) -> Iterator[tuple[str, str]]:
     way = record.sys_flag >> _COMPRESSION_SHIFT & 7
     if way >= _COMPRESSIONS:
         yield f"sys_flag 0x{record.sys_flag:08X}, compression {way}", "3 at most"
+
+
+def is_misnamed(path: str) -> bool:
+    """Whether RocketMQ reads the file because its name is a number.
+
+    No store of ours writes such a name: it does not have 20 digits.
+    """
+    match path.split("/"):
+        case ["commitlog", name]:
+            return _is_odd_number(name)
+        case ["consumequeue", _, queue_id, name]:
+            return is_queue_id(queue_id) and _is_odd_number(name)
+    return False
+
+
+def _is_odd_number(name: str) -> bool:
+    return name.isascii() and name.isdecimal() and len(name) != NAME_DIGITS

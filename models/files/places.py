@@ -48,23 +48,6 @@ def is_queue_id(name: str) -> bool:
     return is_number and str(int(name)) == name
 
 
-def is_misnamed(path: str) -> bool:
-    """Whether RocketMQ reads the file because its name is a number.
-
-    No store of ours writes such a name: it does not have 20 digits.
-    """
-    match path.split("/"):
-        case ["commitlog", name]:
-            return _is_odd_number(name)
-        case ["consumequeue", _, queue_id, name]:
-            return is_queue_id(queue_id) and _is_odd_number(name)
-    return False
-
-
-def _is_odd_number(name: str) -> bool:
-    return name.isascii() and name.isdecimal() and len(name) != NAME_DIGITS
-
-
 def misnamed_base(name: str) -> int | None:
     """The offset that RocketMQ reads from a name that no store writes; else None.
 

@@ -42,8 +42,8 @@ class Expiry(Forked):
         asked_most: the same, at most; one request holds for several rounds.
         may_be_full: the store may refuse puts because the disk is full.
         must_be_full: a cleaner round has certainly stopped puts.
-        had_room: no call has met a full disk since the store started.
-        full_calls: how many calls ever have.
+        full_calls: how many calls have met a full disk so far.
+        full_before: how many had when the store started.
         fills_amid: something else writes to the disk during the step's op.
     """
 
@@ -56,8 +56,8 @@ class Expiry(Forked):
     may_be_full: bool = False
     must_be_full: bool = False
     fills_amid: bool = False
-    had_room: bool = True
     full_calls: int = 0
+    full_before: int = 0
 
     def begin_step(self, step: Step) -> None:
         """Note whether a step fills the disk, before the step is judged."""
@@ -69,8 +69,8 @@ class Expiry(Forked):
         if not (self.setup.cleans or self.setup.disk_capacity):
             return
         world, lacks_room = step.world, self.is_tight(step.world)
-        was_full = world.full_calls > self.full_calls
-        self.had_room = not was_full and (self.had_room or bool(step.starts))
+        if step.starts:
+            self.full_before = self.full_calls
         self.full_calls = world.full_calls
         self.now_ms, self.used = world.now_ms, world.used
         if step.starts or step.crash is not None:

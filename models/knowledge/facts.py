@@ -203,8 +203,7 @@ def _disk_works(at: Moment) -> bool:
 
 
 def _had_room(at: Moment) -> bool:
-    expiry = at.known.expiry
-    return expiry.had_room and at.step.world.full_calls <= expiry.full_calls
+    return at.step.world.full_calls <= at.known.expiry.full_before
 
 
 def _reads_worked(at: Moment) -> bool:

@@ -13,8 +13,7 @@ from crashmq.models.appended import Appended, differs, differs_from_message
 from crashmq.models.files.checkpoint import Mark
 from crashmq.models.files.deleted import ALL_QUEUES, DELETED_PATH, DeletedImage
 from crashmq.models.files.log import LogImage
-from crashmq.models.files.oddity import oddities
-from crashmq.models.files.places import is_misnamed
+from crashmq.models.files.oddity import is_misnamed, oddities
 from crashmq.models.files.queue import UNIT_SIZE
 from crashmq.models.files.record import MAGIC_V1, MAGIC_V2, Record
 from crashmq.models.files.rot import rotten_records

@@ -39,7 +39,13 @@ from misreporting import (
     lie,
 )
 
-from crashmq.models.ops import AdvanceClock, LookMessage, Shutdown, Together
+from crashmq.models.ops import (
+    AdvanceClock,
+    DeleteTopic,
+    LookMessage,
+    Shutdown,
+    Together,
+)
 from crashmq.models.program import Setup
 
 _ANSWER = "crashmq.harness.subjects.engine_messages:answer_of"
@@ -75,6 +81,20 @@ LIES_OF_ANSWERS = (
         "count = store.delete_topics((topic,))",
         "raise StoreStopped('no')",
         DELETED,
+    ),
+    lie(
+        "DEL-16",
+        "delete_topic",
+        "count = store.delete_queue(topic, queue_id)",
+        "raise StoreStopped('never')",
+        does(PLAIN, PUT, REPUT, DeleteTopic("T0", 0)),
+    ),
+    bug(
+        "RUN-9",
+        "crashmq.engine.store.running_flags:RunningFlags.is_sound",
+        "return self._flags.isdisjoint(_END_UNKNOWN)",
+        "return False",
+        ENDED,
     ),
     lie("RUN-9", "shutdown", "Stopped(clean,", "Stopped(False,", ENDED),
     lie("DEL-3", "positions", "log.min_offset", "log.max_offset", ONE),
