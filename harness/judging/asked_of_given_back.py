@@ -25,6 +25,7 @@ from crashmq.models.laws.group_topics import (
     a_group_is_as_it_was_configured,
     a_topic_has_the_queues_asked_for,
     a_topic_is_written_before_it_is_used,
+    sent_to_a_queue_of_its_topic,
     the_version_counts_changes,
 )
 from crashmq.models.ops import TurnConsumer
@@ -93,7 +94,9 @@ def _ask_rty_5(at: MessageSent) -> Breaches:
     return judge(at.sent.message, at.copies, is_dead=at.is_dead)
 
 
-@asked(sent_once_and_as_it_was, on=MessageSent)
+@asked(
+    sent_once_and_as_it_was, on=MessageSent, where=lambda at: at.has_queue is not False
+)
 def _ask_rty_6(at: MessageSent) -> Breaches:
     delivers = at.known.setup.delivers_delayed
     return sent_once_and_as_it_was.judge(at.sent.message, at.copies, delivers=delivers)
@@ -107,6 +110,16 @@ def _ask_rty_6(at: MessageSent) -> Breaches:
 def _ask_top_3(at: MessageSent) -> Breaches:
     assert at.queues is not None, at
     return a_topic_has_the_queues_asked_for.judge(at.sent.message.topic, at.queues)
+
+
+@asked(
+    sent_to_a_queue_of_its_topic,
+    on=MessageSent,
+    where=lambda at: at.has_queue is False,
+)
+def _ask_top_4(at: MessageSent) -> Breaches:
+    judge = sent_to_a_queue_of_its_topic.judge
+    return judge(at.sent.message, len(at.copies))
 
 
 def _puts_of(at: TopicsNeeded) -> frozenset[str]:

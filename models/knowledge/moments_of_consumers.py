@@ -190,12 +190,15 @@ class MessageSent(Moment):
         queues: how many queues its topic has in the broker's file, -1: it is not
             there; None: the topic is one of a group, or something may have changed the
             file.
+        has_queue: its topic has the queue that it is sent to, or its queue id is below
+            0, so that the store refuses it; None: that is unknown.
     """
 
     sent: SendAnswered
     copies: Sequence[MessageToPut]
     is_dead: bool | None
     queues: int | None
+    has_queue: bool | None
 
 
 @dataclass(slots=True)

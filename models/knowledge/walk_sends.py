@@ -9,8 +9,11 @@ from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.history import SendAnswered
 from crashmq.models.knowledge.moments import At, Moment
 from crashmq.models.knowledge.moments_of_consumers import MessageSent
+from crashmq.models.knowledge.topics import Topics
 from crashmq.models.knowledge.walk_topics import saw_topics_needed
 
+RETRY_QUEUES = 1
+"""Of a retry topic. Source: SubscriptionGroupConfig, its retryQueueNums."""
 OF_GROUPS = "%"
 """So begin the topics that belong to groups."""
 
@@ -27,7 +30,8 @@ def saw_send(at: At, event: SendAnswered, at_ms: int) -> Iterator[Moment]:
     unique_key = event.message.unique_key
     copies = [put for put, _ in at.step.puts if put.unique_key == unique_key]
     is_dead = _is_dead(at, event, group, at_ms) if is_of_group else None
-    yield MessageSent(*at, event, copies, is_dead, _queues(at, topic))
+    queues, has_queue = _queues(at, topic), _has_queue(at, event)
+    yield MessageSent(*at, event, copies, is_dead, queues, has_queue)
     if is_of_group:
         yield from saw_topics_needed(at, group)
 
@@ -49,13 +53,28 @@ def _is_dead(at: At, event: SendAnswered, group: str, at_ms: int) -> bool | None
     return False if is_tried_out == {False} and is_locked is False else None
 
 
+def _has_queue(at: At, event: SendAnswered) -> bool | None:
+    """Whether a message is sent to a queue that its topic has; None: unknown."""
+    if not _is_known(at):
+        return None
+    topic = event.message.topic
+    of_retries = RETRY_QUEUES if topic.startswith(RETRY_PREFIX) else None
+    queues = Topics.queue_nums(topic) or of_retries
+    return None if queues is None else event.message.queue_id < queues
+
+
 def _queues(at: At, topic: str) -> int | None:
     """How many queues the broker's file says that a topic has; -1: it is not there."""
-    is_known = not (at.known.progress.topics.is_doubtful or at.known.setup.begins_with)
-    if topic.startswith(OF_GROUPS) or not is_known or at.step.fails_calls:
+    if topic.startswith(OF_GROUPS) or not _is_known(at):
         return None
     row = config_pair(at.look.files(), TOPICS_PATH).rows.get(topic)
     if not isinstance(row, dict):
         return -1
     read, written = (row.get(f"{one}QueueNums", -1) for one in ("read", "write"))
     return int(written) if read == written else -1
+
+
+def _is_known(at: At) -> bool:
+    """Whether the broker alone has changed its topics, and could write them."""
+    is_ours = not (at.known.progress.topics.is_doubtful or at.known.setup.begins_with)
+    return is_ours and not at.step.fails_calls

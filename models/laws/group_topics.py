@@ -9,6 +9,7 @@ from crashmq.models.knowledge.group_configs import GroupConfig, config_in
 from crashmq.models.knowledge.progress import TopicsWritten
 from crashmq.models.knowledge.topics import QUEUES_OF_A_TOPIC
 from crashmq.models.laws.registry import law
+from crashmq.models.messages import MessageToPut
 from crashmq.models.verdict import Violation
 
 
@@ -69,6 +70,23 @@ def a_topic_has_the_queues_asked_for(topic: str, queues: int) -> Iterator[Violat
     if queues != QUEUES_OF_A_TOPIC:
         seen = f"it has {queues} queues" if queues >= 0 else "it is not there"
         yield Violation(f"topic {topic}", seen, f"{QUEUES_OF_A_TOPIC} queues")
+
+
+@law(
+    "TOP-4",
+    "a broker stores a message that a producer sends only if its topic has the queue",
+    catalogue="I12",
+)
+def sent_to_a_queue_of_its_topic(sent: MessageToPut, puts: int) -> Iterator[Violation]:
+    """Asked if its topic has no such queue; ``puts``: how often it was put at all.
+
+    No consumer would get it, since none pulls such a queue.
+
+    Source: AbstractSendMessageProcessor#msgCheck, its "request queueId is illegal".
+    """
+    if puts:
+        where = f"{sent.topic}/{sent.queue_id}"
+        yield Violation(where, "a sent message is stored", "a refusal: no such queue")
 
 
 @law(

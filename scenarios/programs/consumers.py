@@ -139,6 +139,10 @@ LEVELS: Final = (0, 0, 0, 1, 3)
 SENT_MAX = 3
 SENT_BESIDE = 8
 """One of so many messages is sent while another is, and while a client locks queues."""
+PAST_THE_QUEUES = 5
+"""One of so many messages is sent to a topic's last queue, or past it."""
+LAST_QUEUES: Final = (7, 8, 9)
+"""About the end of a topic's queues, of which it has eight."""
 ELSEWHERE = 4
 """One of so many messages is for a topic that is not one of retries."""
 
@@ -718,12 +722,15 @@ def _sent(draft: Draft, one: StartConsumer, most: int) -> SendMessage:
     address = chance.pick(space.addresses)
     if chance.one_in(ELSEWHERE):
         topics = (address.topic, *NEW_TOPICS)
-        return SendMessage(chance.pick(topics), address.queue_id, size)
+        queue_id = address.queue_id
+        if chance.one_in(PAST_THE_QUEUES):
+            queue_id = chance.pick(LAST_QUEUES)
+        return SendMessage(chance.pick(topics), queue_id, size)
     bound = chance.pick(RETRIES) if chance.one_in(3) else -1
     # In a group that consumes in order, mostly its locks are to decide.
     around = AROUND[:2] if one.is_orderly and chance.coin() else AROUND
     tries = max(0, (bound if bound >= 0 else most) + chance.pick(around))
     origin = f"RETRY_TOPIC={address.topic}"
-    return SendMessage(
-        f"%RETRY%{one.group}", 0, max(size, 1), tries, bound, level, origin
-    )
+    topic = f"%RETRY%{one.group}"
+    queue_id = int(chance.one_in(PAST_THE_QUEUES * ELSEWHERE))
+    return SendMessage(topic, queue_id, max(size, 1), tries, bound, level, origin)
