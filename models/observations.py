@@ -254,6 +254,20 @@ class LowestOffsets:
 
 
 @dataclass(frozen=True, slots=True)
+class NamesTold:
+    """The names that a broker answered, in its order."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NumberTold:
+    """The number that a broker answered; for yes and no, 1 and 0."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class QueueTaken:
     """The offset at which a consumer begins in a queue newly assigned to it."""
 
@@ -400,6 +414,14 @@ class Deleted:
 
 
 @dataclass(frozen=True, slots=True)
+class TopicsCleaned:
+    """How many topics were deleted, and each with where its records die, sorted."""
+
+    count: int
+    rows: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DiskFilled:
     """How many bytes of the disk are in use after it was filled."""
 
@@ -466,6 +488,8 @@ Observation: TypeAlias = (
     | OffsetKept
     | OffsetReset
     | LowestOffsets
+    | NamesTold
+    | NumberTold
     | QueueTaken
     | FilteredPull
     | NotFiltered
@@ -480,6 +504,7 @@ Observation: TypeAlias = (
     | Planted
     | Done
     | Deleted
+    | TopicsCleaned
     | DiskFilled
     | Armed
     | Interrupted
@@ -532,6 +557,10 @@ def describe_observation(observation: Observation) -> str:
             Committed() | OffsetKept() | OffsetReset() | LowestOffsets() | QueueTaken()
         ):
             return _describe_progress(observation)
+        case NamesTold(names):
+            return ", ".join(names) or "none"
+        case NumberTold(number):
+            return f"{number}"
         case Ran(work):
             return f"work {work}"
         case ClockMoved(now_ms):
@@ -553,6 +582,9 @@ def describe_observation(observation: Observation) -> str:
             return "done"
         case Deleted(dead_below):
             return f"dead below {dead_below}" if dead_below >= 0 else "there was none"
+        case TopicsCleaned(count, rows):
+            named = ", ".join([topic for topic, _ in rows])
+            return f"{count} deleted{f': {named}' if named else ''}"
         case DiskFilled(used, total):
             return f"{used} of {total} B in use"
         case Armed(failed):

@@ -56,6 +56,8 @@ from crashmq.models.knowledge.moments import (
     MediumSeen,
     MessageDelivered,
     Moment,
+    NamesAnswered,
+    NumberAnswered,
     OffsetAnswered,
     OffsetCommitted,
     OffsetsFound,
@@ -82,6 +84,7 @@ from crashmq.models.knowledge.moments import (
     StatisticsSeen,
     StepOver,
     StoreUp,
+    TimeFound,
     TopicGone,
 )
 from crashmq.models.knowledge.moments_of_consumers import (
@@ -114,6 +117,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     QueuePersisted,
     QueuesShared,
     QueuesTaken,
+    ResetObeyed,
     TableTurned,
     TopicsNeeded,
 )
@@ -214,6 +218,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
         (
             *(OffsetAnswered, OffsetCommitted, QueueBegun, OffsetsPersisted),
             *(CommitAnswered, ResetAnswered, LowestAnswered),
+            *(NamesAnswered, NumberAnswered, TimeFound),
         ),
         (*TELLS_ALL, Fact.TRACKS_PROGRESS),
     ),
@@ -226,7 +231,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
             *(LockAnswered, LockNeeded, QueueGivenBack, QueueBegunAnew),
             *(ConsumerCommitted, PullMoved, MoveTaken, MembersListed, TopicsNeeded),
             *(HeartbeatOver, LocksRenewed, QueuePersisted, QueuesTaken),
-            *(GivenBackAgain, PullsSuspended, MessageSent),
+            *(GivenBackAgain, PullsSuspended, MessageSent, ResetObeyed),
         ),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS, Fact.TRACKS_PROGRESS),
     ),

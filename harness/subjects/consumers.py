@@ -181,6 +181,19 @@ class Consumers:
             return _STOPPING
         return LowestOffsets(tuple(sorted(lowest.items())))
 
+    def clean_offsets(self, topic: str) -> Observation:
+        """Remove all offsets on a topic; the consumers forget theirs too."""
+        if not self.broker.is_started:
+            return _STOPPING
+        try:
+            self._manager.clean_offset_by_topic(topic)
+        except StoreStopped:
+            return _STOPPING
+        for store in [*self._stores.values()]:
+            for queue in store.clone_offset_table(topic):
+                store.remove_offset(queue)
+        return Done()
+
     def take_queue(
         self, group: str, topic: str, queue_id: int, where: FromWhere, since_ms: int
     ) -> Observation:

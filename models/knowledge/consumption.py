@@ -232,6 +232,8 @@ class Consumption(Forked):
         leaving: the same for queues that it pulls no more and whose locks it still has.
         local: the offsets in the files of broadcasting consumers; an entry with an
             empty topic: the client's other offsets are unknown.
+        resets: the offsets that consumers were told to begin queues at, and have not
+            committed yet.
         owed: the messages that groups must consume, and have consumed.
         told: the newest offset that each has committed in this run of the broker.
         locks: the queue locks of orderly consumers.
@@ -246,6 +248,7 @@ class Consumption(Forked):
     shares: dict[OneQueue, Share] = field(default_factory=dict)
     leaving: dict[OneQueue, Share] = field(default_factory=dict)
     local: dict[OffsetKey, int] = field(default_factory=dict)
+    resets: dict[OneQueue, int] = field(default_factory=dict)
     owed: Owed = field(default_factory=Owed)
     told: dict[OneQueue, int] = field(default_factory=dict)
     locks: Locks = field(default_factory=Locks)
@@ -314,6 +317,8 @@ class Consumption(Forked):
         self._keep_of(client, ())
         for queue in [one for one in self.leaving if one.client == client]:
             del self.leaving[queue]
+        for queue in [one for one in self.resets if one.client == client]:
+            del self.resets[queue]
 
     def holds(self, client: str, queues: tuple[tuple[str, int], ...]) -> None:
         """Record all queues that are now assigned to a consumer."""
@@ -364,6 +369,20 @@ class Consumption(Forked):
             for queue, share in shares.items():
                 if self.key_of(queue) == key:
                     shares[queue] = share._replace(begins_group=False)
+
+    def told_to_begin(self, queue: OneQueue, offset: int) -> None:
+        """Record that a broker tells a consumer to begin its queue at an offset.
+
+        The consumer drops what it has of the queue, and need not have consumed it; its
+        group need not consume what lies below.
+        """
+        key = self.key_of(queue)
+        self.owed.since[key] = max(offset, self.owed.since.get(key, offset))
+        for shares in (self.shares, self.leaving):
+            shares.pop(queue, None)
+        self.taken.pop(queue, None)
+        self.told.pop(queue, None)
+        self.resets[queue] = offset
 
     def committed(self, queue: OneQueue, offset: int) -> None:
         """Record that a consumer has committed an offset."""

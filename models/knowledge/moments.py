@@ -40,6 +40,7 @@ from crashmq.models.observations import (
     Stopped,
 )
 from crashmq.models.ops import (
+    AskBroker,
     LookMessage,
     PullFiltered,
     PullMessage,
@@ -703,6 +704,44 @@ class LowestAnswered(Moment):
     topic: str
     rows: Sequence[tuple[int, int]]
     possible: Mapping[int, frozenset[int]]
+
+
+@dataclass(slots=True)
+class NamesAnswered(Moment):
+    """A broker has answered a question by names.
+
+    Attributes:
+        ask: the question.
+        names: the answer.
+        must: the names that it must contain.
+        may: the names that it may contain.
+    """
+
+    ask: AskBroker
+    names: Sequence[str]
+    must: frozenset[str]
+    may: frozenset[str]
+
+
+@dataclass(slots=True)
+class NumberAnswered(Moment):
+    """A broker has answered a question by a number; ``possible`` are right answers."""
+
+    ask: AskBroker
+    number: int
+    possible: frozenset[int]
+
+
+@dataclass(slots=True)
+class TimeFound(Moment):
+    """A broker has answered a search by time that ran alone.
+
+    ``first`` is the right answer.
+    """
+
+    key: QueueKey
+    number: int
+    first: int
 
 
 @dataclass(slots=True)

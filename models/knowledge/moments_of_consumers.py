@@ -333,6 +333,18 @@ class QueueGivenBack(Moment):
 
 
 @dataclass(slots=True)
+class ResetObeyed(Moment):
+    """A consumer commits a queue after its broker told it to begin it elsewhere.
+
+    ``told`` is where; ``sent`` is what it commits.
+    """
+
+    queue: OneQueue
+    told: int
+    sent: int
+
+
+@dataclass(slots=True)
 class QueueBegunAnew(Moment):
     """A consumer whose group has no offset for a queue pulls it for the first time.
 

@@ -20,6 +20,7 @@ from crashmq.models.history import (
     PullReceived,
     PullSent,
     QueuesHeld,
+    ResetTold,
     Resubscribed,
     SendAnswered,
     SentBack,
@@ -38,6 +39,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     PullMoved,
     QueueBegunAnew,
     QueueGivenBack,
+    ResetObeyed,
 )
 from crashmq.models.knowledge.names import key_in, name_of
 from crashmq.models.knowledge.progress import NO_OFFSET
@@ -74,7 +76,7 @@ _OF_THEIRS = frozenset(
         *(ConsumerBegan, ConsumerEnded, Resubscribed, QueuesHeld),
         *(LocksAnswered, LocksReturned, OffsetRead, PullSent, PullReceived),
         *(Consumed, SentBack, SendAnswered, OffsetSent),
-        *(ListenerReturned, ExpiredCleaned),
+        *(ListenerReturned, ExpiredCleaned, ResetTold),
     }
 )
 OF_CONSUMERS = _OF_THEIRS | OF_MEMBERS
@@ -111,6 +113,7 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             yield from _needs_lock(at, queue)
             known.shares.pop(queue, None)
             known.leaving.pop(queue, None)
+            known.resets.pop(queue, None)
             known.taken[queue] = _taken(at, queue, offset, kept)
             if kept == offset == 0:  # of a group without one: it has one from now on
                 at.known.progress.set(known.key_of(queue), kept, is_certain=False)
@@ -119,7 +122,12 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             yield from _saw_pull(at, queue, queue_offset)
             if commit_offset >= 0:
                 _saw_commit(at, queue, commit_offset)
+            # If the broker holds it, there is nothing at its offset.
+            at.known.progress.pulls_next(queue[1:], queue_offset, is_certain=False)
         case PullReceived():
+            if event.code in (*READ, MOVED):
+                offset, alone = event.next_begin_offset, at.step.is_alone
+                at.known.progress.pulls_next(event.queue[1:], offset, is_certain=alone)
             yield from _saw_answer(at, event)
             if event.kept != NOT_KNOWN:
                 yield from _saw_kept(at, event.queue, event.kept)
@@ -133,7 +141,10 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             yield from saw_topics_needed(at, queue.group)
         case SendAnswered():
             yield from saw_send(at, event, at_ms)
+        case ResetTold(queue, offset):
+            known.told_to_begin(queue, offset)
         case OffsetSent():
+            yield from _saw_reset(at, event)
             yield from _saw_offset_sent(at, event)
         case _:
             pass
@@ -261,6 +272,13 @@ def _saw_offset_sent(at: At, event: OffsetSent) -> Iterator[Moment]:
     if kept != NOT_KNOWN:
         yield from _saw_kept(at, queue, kept)
         yield from _stop_at_commit(at, queue, offset, kept)
+
+
+def _saw_reset(at: At, event: OffsetSent) -> Iterator[Moment]:
+    """Yield the moment of the first commit after the broker told of a reset."""
+    told = at.known.consumption.resets.pop(event.queue, None)
+    if told is not None and at.step.is_alone:
+        yield ResetObeyed(*at, event.queue, told, event.offset)
 
 
 def _saw_kept(at: At, queue: OneQueue, kept: int) -> Iterator[Moment]:

@@ -34,6 +34,8 @@ def walk_members(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
     members = at.known.progress.members
     match event:
         case HeartbeatTaken(client, group):
+            told = at.known.consumption.subscriptions.topics_told_by(client)
+            members.told(group, told if at.step.is_alone else None)
             # One that ended beside its own heartbeat is known to be gone.
             if client in at.known.consumption.living:
                 members.heard(group, client, at_ms)

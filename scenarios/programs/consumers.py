@@ -34,6 +34,7 @@ from crashmq.models.ops import (
     SendMessage,
     Shutdown,
     StartConsumer,
+    TellReset,
     TurnConsumer,
 )
 from crashmq.models.program import Setup
@@ -124,6 +125,8 @@ BEFORE_OR_AFTER_MS = (0, 0, 0, -1, 1, 500)
 FAULTS = 12
 """Amid one of so many ops, for which a topic may be made, a call fails."""
 FAULT_ACTIONS_MAX = 6
+TOLD = 3
+"""Of so many resets, the broker tells the consumers of one without being asked."""
 JOINS = 3
 """One of so many phrases begins with a consumer that joins, beside the first."""
 RETRIES: Final = (16, 0, 1, 3)
@@ -327,7 +330,11 @@ def _reset(draft: Draft) -> None:
         add(
             TurnConsumer(client, "pull", chance.pick(TIMES)), consumed_by(draft, client)
         )
-    add(ResetOffset(group, *address, chance.integer(0, 2) if chance.coin() else offset))
+    offset = chance.integer(0, 2) if chance.coin() else offset
+    if chance.one_in(TOLD):
+        add(*[TellReset(client, *address, offset) for client in its])
+    else:
+        add(ResetOffset(group, *address, offset))
     if chance.coin():
         add(TurnConsumer(its[0], "persist"))  # that changes nothing now
     add(draft.drawn.stock(address), REPUT)

@@ -46,7 +46,7 @@ OF_KINDS: Final[Mapping[Kind, frozenset[Capability]]] = {
         }
     ),
     **dict.fromkeys(
-        ("outlive", "stay", "hang", "suspend", "send"),
+        ("outlive", "stay", "hang", "suspend", "send", "ask"),
         frozenset(
             {
                 *(Capability.RUNS_CONSUMERS, Capability.HAS_CLOCK),

@@ -1,0 +1,57 @@
+"""Questions: what an administrator asks a broker, and its answers as observations."""
+
+from __future__ import annotations
+
+from crashmq.engine.broker.broker_controller import BrokerController
+from crashmq.engine.common.message_queue import MessageQueue
+from crashmq.engine.store.errors import StoreStopped
+from crashmq.models.brokers import broker_of
+from crashmq.models.observations import (
+    EPOCH_MS,
+    NamesTold,
+    NumberTold,
+    Observation,
+    Skipped,
+)
+from crashmq.models.ops import AskBroker
+from crashmq.models.program import Setup
+
+_STOPPING = Skipped("the store is stopping")
+
+
+def answer_of_broker(
+    broker: BrokerController, ask: AskBroker, setup: Setup
+) -> Observation:
+    """Let a broker answer a question."""
+    if not broker.is_started:
+        return _STOPPING
+    offsets, queue_id = broker.consumer_offset_manager, ask.queue_id
+    match ask.question:
+        case "topics_of_group":
+            return NamesTold(tuple(offsets.which_topic_by_consumer(ask.group)))
+        case "groups_of_topic":
+            return NamesTold(tuple(offsets.which_group_by_topic(ask.topic)))
+        case "subscribers":
+            return NamesTold(broker.consumer_manager.groups_of_topic(ask.topic))
+        case "pull_offset":
+            query = offsets.query_pull_offset
+            return NumberTold(query(ask.group, ask.topic, queue_id))
+        case "time":
+            return _found_by_time(broker, ask)
+        case "group":
+            groups = broker.tables.subscription_group_manager
+            return NumberTold(int(groups.contains_subscription_group(ask.group)))
+        case "lock":
+            locks = broker.rebalance_lock_manager
+            name = broker_of(ask.topic, queue_id, setup)
+            queue = MessageQueue(ask.topic, name, queue_id)
+            return NumberTold(int(locks.is_locked(ask.group, queue, ask.client)))
+
+
+def _found_by_time(broker: BrokerController, ask: AskBroker) -> Observation:
+    search = broker.admin_broker_processor.search_offset_by_timestamp
+    timestamp = max(0, EPOCH_MS + ask.at_ms)
+    try:
+        return NumberTold(search(ask.topic, ask.queue_id, timestamp))
+    except StoreStopped:
+        return _STOPPING
