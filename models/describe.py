@@ -10,6 +10,7 @@ from crashmq.models.ops import (
     AdminOp,
     AdvanceClock,
     AskBroker,
+    ChangeTopic,
     CleanOffsets,
     CleanTopics,
     CloneOffset,
@@ -106,7 +107,7 @@ def describe(op: Event) -> str:
             return f"replicas have all of the log{left}"
         case DeleteGroup() | ConfigureGroup() | CloneOffset() | QueryLowestOffsets():
             return _describe_group(op)
-        case CleanOffsets() | AskBroker():
+        case CleanOffsets() | ChangeTopic() | AskBroker():
             return _describe_admin(op)
         case FillDisk(percent):
             return f"fill the disk to {percent} %" if percent else "free the disk"
@@ -177,6 +178,10 @@ def _describe_admin(op: AdminOp) -> str:
     match op:
         case CleanOffsets(topic):
             return f"remove all offsets on {topic}"
+        case ChangeTopic(topic, read_queues, write_queues, is_writeable):
+            closed = "" if is_writeable else ", and takes no message"
+            queues = f"{read_queues} queues to read and {write_queues} to write"
+            return f"topic {topic} has {queues}{closed}"
         case AskBroker("topics_of_group", group):
             return f"ask for the topics of group {group}"
         case AskBroker("groups_of_topic", _, topic):

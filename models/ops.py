@@ -488,6 +488,24 @@ class CleanOffsets:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeTopic:
+    """Create or change a topic at the broker; consumers may read it as before.
+
+    It is ``Skipped`` for a topic of a group or of the broker's own.
+
+    Attributes:
+        read_queues: consumers pull queue ids below it; not fewer than a new topic has.
+        write_queues: producers send to queue ids below it, or below ``read_queues``.
+        is_writeable: producers may send to it.
+    """
+
+    topic: str
+    read_queues: int = 8
+    write_queues: int = 8
+    is_writeable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class AskBroker:
     """An administrator asks the broker a question; that changes nothing.
 
@@ -845,6 +863,7 @@ Op: TypeAlias = (
     | CloneOffset
     | QueryLowestOffsets
     | CleanOffsets
+    | ChangeTopic
     | AskBroker
     | FillDisk
     | Shutdown
@@ -889,6 +908,7 @@ OP_CLASSES: tuple[type[Op], ...] = (
     CloneOffset,
     QueryLowestOffsets,
     CleanOffsets,
+    ChangeTopic,
     AskBroker,
     FillDisk,
     Shutdown,
@@ -934,6 +954,7 @@ CAN_BE_TOGETHER: tuple[type[Op], ...] = (
     CloneOffset,
     QueryLowestOffsets,
     CleanOffsets,
+    ChangeTopic,
     AskBroker,
     FillDisk,
     Shutdown,
@@ -952,7 +973,7 @@ QueueOp: TypeAlias = CommitOffset | QueryOffset | ResetOffset | TakeQueue
 GroupOp: TypeAlias = DeleteGroup | ConfigureGroup | CloneOffset | QueryLowestOffsets
 """What is asked of the broker of a whole group."""
 
-AdminOp: TypeAlias = CleanOffsets | AskBroker
+AdminOp: TypeAlias = CleanOffsets | ChangeTopic | AskBroker
 """What an administrator asks of the broker."""
 
 ProgressOp: TypeAlias = QueueOp | GroupOp | AdminOp
@@ -1016,7 +1037,7 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.IS_REPLICATED})
         case DeleteGroup() | ConfigureGroup() | CloneOffset() | QueryLowestOffsets():
             return frozenset({Capability.TRACKS_PROGRESS})
-        case CleanOffsets() | AskBroker():
+        case CleanOffsets() | ChangeTopic() | AskBroker():
             return frozenset({Capability.TRACKS_PROGRESS})
         case FillDisk():
             return frozenset({Capability.HAS_ROOM})

@@ -26,6 +26,7 @@ from crashmq.models.files.record import DLQ_PREFIX, RETRY_PREFIX
 from crashmq.models.ops import (
     AdvanceClock,
     AskBroker,
+    ChangeTopic,
     CleanOffsets,
     CleanTopics,
     CloneOffset,
@@ -289,6 +290,11 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
     CloneOffset: {"group": _GROUP, "target": _GROUP, "topic": _GROUP},
     QueryLowestOffsets: {"group": _GROUP, "topic": _GROUP},
     CleanOffsets: {"topic": _GROUP},
+    ChangeTopic: {
+        "topic": _GROUP,
+        "read_queues": (8, 1_000_000),
+        "write_queues": (0, 1_000_000),
+    },
     AskBroker: {
         "group": _GROUP_OR_NONE,
         "topic": _GROUP_OR_NONE,

@@ -119,6 +119,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     QueuesTaken,
     ResetObeyed,
     TableTurned,
+    TopicsChanged,
     TopicsNeeded,
 )
 from crashmq.models.knowledge.moments_of_pulls import (
@@ -232,6 +233,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
             *(ConsumerCommitted, PullMoved, MoveTaken, MembersListed, TopicsNeeded),
             *(HeartbeatOver, LocksRenewed, QueuePersisted, QueuesTaken),
             *(GivenBackAgain, PullsSuspended, MessageSent, ResetObeyed),
+            TopicsChanged,
         ),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS, Fact.TRACKS_PROGRESS),
     ),

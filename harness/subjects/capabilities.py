@@ -25,6 +25,7 @@ from crashmq.models.observations import (
 from crashmq.models.ops import (
     AskBroker,
     Boundary,
+    ChangeTopic,
     ConsumerEnd,
     ConsumerTask,
     ConsumeStatus,
@@ -282,6 +283,9 @@ class TracksProgress(Protocol):
 
     def clean_offsets(self, topic: str) -> Observation:
         """Remove the offsets of all groups on a topic: ``Done``."""
+
+    def change_topic(self, change: ChangeTopic) -> Observation:
+        """Create or change a topic: ``Done``, or ``Skipped`` if that is not allowed."""
 
     def ask_broker(self, ask: AskBroker) -> Observation:
         """Answer an administrator's question: ``NamesTold`` or ``NumberTold``.

@@ -21,7 +21,9 @@ from crashmq.engine.client.consumer.store.remote_broker_offset_store import (
     RemoteBrokerOffsetStore,
 )
 from crashmq.engine.common.message_queue import MessageQueue
+from crashmq.engine.common.mix_all import READ_WRITE, Perm
 from crashmq.engine.common.subscription_group_config import SubscriptionGroupConfig
+from crashmq.engine.common.topic_config import TopicConfig
 from crashmq.engine.host.runtime import Runtime
 from crashmq.engine.remoting.pull_message import (
     PullMessageRequest,
@@ -45,7 +47,12 @@ from crashmq.models.observations import (
     QueueTaken,
     Skipped,
 )
-from crashmq.models.ops import FromWhere, PullThroughBroker, ResetTarget
+from crashmq.models.ops import (
+    ChangeTopic,
+    FromWhere,
+    PullThroughBroker,
+    ResetTarget,
+)
 
 BROKER_NAME = "broker-a"
 _WHERE = {
@@ -193,6 +200,23 @@ class Consumers:
             for queue in store.clone_offset_table(topic):
                 store.remove_offset(queue)
         return Done()
+
+    def change_topic(self, change: ChangeTopic) -> Observation:
+        """Create or change a topic at the broker."""
+        if not self.broker.is_started:
+            return _STOPPING
+        topic, perm = change.topic, READ_WRITE
+        if topic.startswith("%"):
+            return Skipped("a topic of a group has the queues of its group")
+        if not change.is_writeable:
+            perm = Perm.READ
+        wanted = TopicConfig(topic, change.read_queues, change.write_queues, perm)
+        admin = self.broker.admin_broker_processor
+        try:
+            is_done = admin.update_and_create_topic(wanted)
+        except StoreStopped:
+            return _STOPPING
+        return Done() if is_done else Skipped(f"{topic} is no topic to be changed")
 
     def take_queue(
         self, group: str, topic: str, queue_id: int, where: FromWhere, since_ms: int

@@ -108,6 +108,7 @@ from crashmq.models.ops import (
     NESTING_MAX,
     AdvanceClock,
     AskBroker,
+    ChangeTopic,
     CleanOffsets,
     CleanTopics,
     CloneOffset,
@@ -351,7 +352,7 @@ class Interpreter:
                 return self._progress(op, who)
             case CommitOffset() | QueryOffset() | CloneOffset() | QueryLowestOffsets():
                 return self._progress(op, who)
-            case CleanOffsets() | AskBroker():
+            case CleanOffsets() | ChangeTopic() | AskBroker():
                 return self._progress(op, who)
             case StartConsumer() | Resubscribe() | EndConsumer():
                 return self._turn_consumer(op)
@@ -637,6 +638,8 @@ class Interpreter:
                 return subject.query_lowest_offsets(group, topic)
             case CleanOffsets(topic):
                 return subject.clean_offsets(topic)
+            case ChangeTopic():
+                return subject.change_topic(op)
             case AskBroker():
                 return subject.ask_broker(op)
 

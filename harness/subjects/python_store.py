@@ -63,6 +63,7 @@ from crashmq.models.observations import (
 from crashmq.models.ops import (
     AskBroker,
     Boundary,
+    ChangeTopic,
     ConsumerEnd,
     ConsumerTask,
     ConsumeStatus,
@@ -390,6 +391,12 @@ class PythonStore:
         if self._consumers is None:
             return _SKIPPED_NO_PROGRESS
         return self._consumers.clean_offsets(topic)
+
+    def change_topic(self, change: ChangeTopic) -> Observation:
+        """Create or change a topic at the broker."""
+        if self._consumers is None:
+            return _SKIPPED_NO_PROGRESS
+        return self._consumers.change_topic(change)
 
     def ask_broker(self, ask: AskBroker) -> Observation:
         """Answer an administrator's question."""

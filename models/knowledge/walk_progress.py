@@ -69,6 +69,7 @@ from crashmq.models.observations import (
 )
 from crashmq.models.ops import (
     AskBroker,
+    ChangeTopic,
     CleanOffsets,
     CloneOffset,
     CommitOffset,
@@ -314,6 +315,8 @@ def _saw_asked(at: At, number: int, op: ProgressOp) -> None:
     progress = at.known.progress
     if isinstance(op, DeleteGroup):
         progress.may_be_gone(progress.keys_of(group=op.group))
+    if isinstance(op, ChangeTopic):
+        progress.tables.topics = None  # its version rises, whatever is changed
     if isinstance(op, CleanOffsets):
         progress.may_be_gone(progress.keys_of(topic=op.topic))
     if at.step.is_alone:

@@ -30,7 +30,10 @@ from crashmq.models.knowledge.moments_of_pulls import (
 from crashmq.models.knowledge.pulls import OpenPull, Pulls
 from crashmq.models.knowledge.reference import VisibleQueue
 from crashmq.models.knowledge.topics import Topics
-from crashmq.models.knowledge.walk_topics import walk_config_files
+from crashmq.models.knowledge.walk_topics import (
+    walk_changed_topics,
+    walk_config_files,
+)
 from crashmq.models.observations import Ran, Started, Stopped
 from crashmq.models.ops import PullThroughBroker, RunService
 
@@ -93,6 +96,7 @@ def walk_pulls(at: At) -> Iterator[Moment]:
                     yield PullsLookedAt(*at, held, entry.at_ms)
             case _:
                 pass
+    yield from walk_changed_topics(at)
     pulls.resets.clear()
     if step.crash is not None:
         return

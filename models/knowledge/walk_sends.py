@@ -9,7 +9,7 @@ from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.history import SendAnswered
 from crashmq.models.knowledge.moments import At, Moment
 from crashmq.models.knowledge.moments_of_consumers import MessageSent
-from crashmq.models.knowledge.topics import Topics
+from crashmq.models.knowledge.topics import QUEUES_OF_A_TOPIC, Topics
 from crashmq.models.knowledge.walk_topics import saw_topics_needed
 
 RETRY_QUEUES = 1
@@ -30,8 +30,8 @@ def saw_send(at: At, event: SendAnswered, at_ms: int) -> Iterator[Moment]:
     unique_key = event.message.unique_key
     copies = [put for put, _ in at.step.puts if put.unique_key == unique_key]
     is_dead = _is_dead(at, event, group, at_ms) if is_of_group else None
-    queues, has_queue = _queues(at, topic), _has_queue(at, event)
-    yield MessageSent(*at, event, copies, is_dead, queues, has_queue)
+    queues, is_taken = _queues(at, topic), _is_taken(at, event)
+    yield MessageSent(*at, event, copies, is_dead, queues, is_taken)
     if is_of_group:
         yield from saw_topics_needed(at, group)
 
@@ -53,19 +53,30 @@ def _is_dead(at: At, event: SendAnswered, group: str, at_ms: int) -> bool | None
     return False if is_tried_out == {False} and is_locked is False else None
 
 
-def _has_queue(at: At, event: SendAnswered) -> bool | None:
-    """Whether a message is sent to a queue that its topic has; None: unknown."""
+def _is_taken(at: At, event: SendAnswered) -> bool | None:
+    """Whether a broker has to pass a message to its store; None: unknown.
+
+    Source: AbstractSendMessageProcessor#msgCheck.
+    """
+    topic, queue_id = event.message.topic, event.message.queue_id
+    topics = at.known.progress.topics
     if not _is_known(at):
         return None
-    topic = event.message.topic
-    of_retries = RETRY_QUEUES if topic.startswith(RETRY_PREFIX) else None
-    queues = Topics.queue_nums(topic) or of_retries
-    return None if queues is None else event.message.queue_id < queues
+    if topic.startswith(RETRY_PREFIX):
+        return queue_id < RETRY_QUEUES
+    if Topics.queue_nums(topic) != QUEUES_OF_A_TOPIC:
+        return None
+    told = {
+        one.is_writeable and queue_id < max(one.read_queues, one.write_queues)
+        for one in topics.shapes_of(topic)
+    }
+    return told.pop() if len(told) == 1 else None
 
 
 def _queues(at: At, topic: str) -> int | None:
     """How many queues the broker's file says that a topic has; -1: it is not there."""
-    if topic.startswith(OF_GROUPS) or not _is_known(at):
+    is_changed = topic in at.known.progress.topics.changed
+    if topic.startswith(OF_GROUPS) or is_changed or not _is_known(at):
         return None
     row = config_pair(at.look.files(), TOPICS_PATH).rows.get(topic)
     if not isinstance(row, dict):

@@ -15,6 +15,7 @@ from typing import Final, Literal, TypeAlias
 from crashmq.models.files.record import delay_ms
 from crashmq.models.ops import (
     AdvanceClock,
+    ChangeTopic,
     ConfigureGroup,
     Consume,
     ConsumerEnd,
@@ -146,6 +147,10 @@ PAST_THE_QUEUES = 5
 """One of so many messages is sent to a topic's last queue, or past it."""
 LAST_QUEUES: Final = (7, 8, 9)
 """About the end of a topic's queues, of which it has eight."""
+CHANGED = 4
+"""Before one of so many sends an administrator changes a topic."""
+QUEUES_READ: Final = (8, 8, 9, 16)
+QUEUES_WRITTEN: Final = (8, 1, 9, 12, 0)
 ELSEWHERE = 4
 """One of so many messages is for a topic that is not one of retries."""
 
@@ -681,6 +686,8 @@ def send(draft: Draft) -> None:
         add(ConfigureGroup(one.group, most))
     if one.is_orderly:
         _lock_queues(draft, one)
+    if chance.one_in(CHANGED):
+        _change_topic(draft)
     for _ in range(chance.integer(1, SENT_MAX)):
         sent = _sent(draft, one, most)
         if chance.one_in(SENT_BESIDE):
@@ -690,6 +697,19 @@ def send(draft: Draft) -> None:
             add(_amid_a_fault(draft, sent))
     if chance.coin():
         add(REPUT)
+
+
+def _change_topic(draft: Draft) -> None:
+    """Add ops: a topic gets more or fewer queues, or is closed; then it is sent to."""
+    chance, add = draft.chance, draft.add
+    topic = chance.pick((*NEW_TOPICS, chance.pick(draft.space.addresses).topic))
+    read_queues, write_queues = chance.pick(QUEUES_READ), chance.pick(QUEUES_WRITTEN)
+    change = ChangeTopic(topic, read_queues, write_queues, not chance.one_in(3))
+    add(_amid_a_fault(draft, change))
+    if chance.one_in(4):
+        add(Restart())
+    last = max(read_queues, write_queues) - chance.integer(0, 1)
+    add(SendMessage(topic, last, chance.pick(draft.space.sizes).extra))
 
 
 def _most_of(draft: Draft, group: str) -> int:
