@@ -90,8 +90,6 @@ def describe(op: Event) -> str:
             return "delete what has expired"
         case DeleteTopic(topic, queue_id):
             return f"delete topic {topic}" + (f"/{queue_id}" if queue_id >= 0 else "")
-        case CleanTopics(retained):
-            return f"delete all topics but {retained or 'none'}"
         case CommitOffset() | QueryOffset() | ResetOffset() | TakeQueue():
             return _describe_progress(op)
         case StartConsumer() | Resubscribe() | EndConsumer():
@@ -107,7 +105,7 @@ def describe(op: Event) -> str:
             return f"replicas have all of the log{left}"
         case DeleteGroup() | ConfigureGroup() | CloneOffset() | QueryLowestOffsets():
             return _describe_group(op)
-        case CleanOffsets() | ChangeTopic() | AskBroker():
+        case CleanTopics() | CleanOffsets() | ChangeTopic() | AskBroker():
             return _describe_admin(op)
         case FillDisk(percent):
             return f"fill the disk to {percent} %" if percent else "free the disk"
@@ -174,8 +172,10 @@ def _describe_group(op: GroupOp) -> str:
             return f"ask for the lowest offsets on {topic} of all groups but {group}"
 
 
-def _describe_admin(op: AdminOp) -> str:
+def _describe_admin(op: CleanTopics | AdminOp) -> str:
     match op:
+        case CleanTopics(retained):
+            return f"delete all topics but {retained or 'none'}"
         case CleanOffsets(topic):
             return f"remove all offsets on {topic}"
         case ChangeTopic(topic, read_queues, write_queues, is_writeable):

@@ -557,10 +557,8 @@ def describe_observation(observation: Observation) -> str:
             Committed() | OffsetKept() | OffsetReset() | LowestOffsets() | QueueTaken()
         ):
             return _describe_progress(observation)
-        case NamesTold(names):
-            return ", ".join(names) or "none"
-        case NumberTold(number):
-            return f"{number}"
+        case NamesTold() | NumberTold():
+            return _describe_told(observation)
         case Ran(work):
             return f"work {work}"
         case ClockMoved(now_ms):
@@ -580,11 +578,8 @@ def describe_observation(observation: Observation) -> str:
             return _describe_change(observation)
         case Done():
             return "done"
-        case Deleted(dead_below):
-            return f"dead below {dead_below}" if dead_below >= 0 else "there was none"
-        case TopicsCleaned(count, rows):
-            named = ", ".join([topic for topic, _ in rows])
-            return f"{count} deleted{f': {named}' if named else ''}"
+        case Deleted() | TopicsCleaned():
+            return _describe_deleted(observation)
         case DiskFilled(used, total):
             return f"{used} of {total} B in use"
         case Armed(failed):
@@ -608,6 +603,23 @@ def _describe_change(changed: Damaged | Planted) -> str:
             return f"{path}: bytes [{start}, {end}) changed"
         case Planted(path, size):
             return f"{path}: {f'{size} B' if size >= 0 else 'a directory'}, foreign"
+
+
+def _describe_deleted(deleted: Deleted | TopicsCleaned) -> str:
+    match deleted:
+        case Deleted(dead_below):
+            return f"dead below {dead_below}" if dead_below >= 0 else "there was none"
+        case TopicsCleaned(count, rows):
+            named = ", ".join([topic for topic, _ in rows])
+            return f"{count} deleted{f': {named}' if named else ''}"
+
+
+def _describe_told(told: NamesTold | NumberTold) -> str:
+    match told:
+        case NamesTold(names):
+            return ", ".join(names) or "none"
+        case NumberTold(number):
+            return f"{number}"
 
 
 def _describe_pulled(pulled: Pulled | BrokerPulled | PullHeld) -> str:

@@ -12,7 +12,6 @@ from crashmq.harness.judging import (  # noqa: F401  what they declare is asked
     asked_of_lives,
     asked_of_progress,
     asked_of_pulls,
-    asked_of_questions,
     asked_of_reads,
     asked_of_reads_beside,
     asked_of_removals,

@@ -96,9 +96,7 @@ def _ask_rty_5(at: MessageSent) -> Breaches:
     return judge(at.sent.message, at.copies, is_dead=at.is_dead)
 
 
-@asked(
-    sent_once_and_as_it_was, on=MessageSent, where=lambda at: at.is_taken is not False
-)
+@asked(sent_once_and_as_it_was, on=MessageSent, where=lambda at: at.is_taken is True)
 def _ask_rty_6(at: MessageSent) -> Breaches:
     delivers = at.known.setup.delivers_delayed
     return sent_once_and_as_it_was.judge(at.sent.message, at.copies, delivers=delivers)

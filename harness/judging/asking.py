@@ -86,6 +86,7 @@ from crashmq.models.knowledge.moments import (
     StoreUp,
     TimeFound,
     TopicGone,
+    TopicsGone,
 )
 from crashmq.models.knowledge.moments_of_consumers import (
     ConsumerCommitted,
@@ -202,6 +203,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     MediumSeen: (*TELLS_ALL, Fact.LOSES_POWER),
     DeletionOver: (*TELLS_ALL, Fact.DELETES),
     TopicGone: (*TELLS_ALL, Fact.DELETES),
+    TopicsGone: (*TELLS_ALL, Fact.DELETES),
     PositionsSeen: (Fact.TELLS_POSITIONS,),
     PutsOrdered: (Fact.RUNS_SEVERAL,),
     PullBeside: TELLS_ALL,

@@ -27,7 +27,6 @@ from crashmq.harness.subjects.damage import Damages, plant, selected
 from crashmq.harness.subjects.engine_config import config_of, epoch_of, place_found
 from crashmq.harness.subjects.engine_messages import answer_of, bit_map_of, message_of
 from crashmq.harness.subjects.one_at_a_time import ObservedRounds, OneAtATime, just_turn
-from crashmq.harness.subjects.questions import answer_of_broker
 from crashmq.harness.subjects.removals import taken_away
 from crashmq.models.history import Happening, TakenAway
 from crashmq.models.messages import MessageToPut
@@ -402,7 +401,7 @@ class PythonStore:
         """Answer an administrator's question."""
         if self._consumers is None:
             return _SKIPPED_NO_PROGRESS
-        return answer_of_broker(self._consumers.broker, ask, self.setup)
+        return self._consumers.ask(ask, self.setup)
 
     def pull_through_broker(
         self,

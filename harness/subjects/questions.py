@@ -1,19 +1,23 @@
-"""Questions: what an administrator asks a broker, and its answers as observations."""
+"""Questions: what an administrator asks and wants of a broker, and the answers."""
 
 from __future__ import annotations
 
 from crashmq.engine.broker.broker_controller import BrokerController
 from crashmq.engine.common.message_queue import MessageQueue
+from crashmq.engine.common.mix_all import READ_WRITE, Perm
+from crashmq.engine.common.subscription_group_config import SubscriptionGroupConfig
+from crashmq.engine.common.topic_config import TopicConfig
 from crashmq.engine.store.errors import StoreStopped
 from crashmq.models.brokers import broker_of
 from crashmq.models.observations import (
     EPOCH_MS,
+    Done,
     NamesTold,
     NumberTold,
     Observation,
     Skipped,
 )
-from crashmq.models.ops import AskBroker
+from crashmq.models.ops import AskBroker, ChangeTopic
 from crashmq.models.program import Setup
 
 _STOPPING = Skipped("the store is stopping")
@@ -55,3 +59,40 @@ def _found_by_time(broker: BrokerController, ask: AskBroker) -> Observation:
         return NumberTold(search(ask.topic, ask.queue_id, timestamp))
     except StoreStopped:
         return _STOPPING
+
+
+def change_topic(broker: BrokerController, change: ChangeTopic) -> Observation:
+    """Let a broker create or change a topic."""
+    if not broker.is_started:
+        return _STOPPING
+    topic = change.topic
+    if topic.startswith("%"):
+        return Skipped("a topic of a group has the queues of its group")
+    perm = READ_WRITE if change.is_writeable else Perm.READ
+    wanted = TopicConfig(topic, change.read_queues, change.write_queues, perm)
+    try:
+        is_done = broker.admin_broker_processor.update_and_create_topic(wanted)
+    except StoreStopped:
+        return _STOPPING
+    return Done() if is_done else Skipped(f"{topic} is no topic to be changed")
+
+
+def configure_group(
+    broker: BrokerController,
+    group: str,
+    retry_max_times: int,
+    consume_timeout_minute: int,
+) -> Observation:
+    """Let a broker set the configuration of a group, new or known."""
+    if not broker.is_started:
+        return _STOPPING
+    config = SubscriptionGroupConfig(
+        group,
+        retry_max_times=retry_max_times,
+        consume_timeout_minute=consume_timeout_minute,
+    )
+    try:
+        broker.admin_broker_processor.update_and_create_subscription_group(config)
+    except StoreStopped:
+        return _STOPPING
+    return Done()

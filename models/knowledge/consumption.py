@@ -232,8 +232,6 @@ class Consumption(Forked):
         leaving: the same for queues that it pulls no more and whose locks it still has.
         local: the offsets in the files of broadcasting consumers; an entry with an
             empty topic: the client's other offsets are unknown.
-        resets: the offsets that consumers were told to begin queues at, and have not
-            committed yet.
         owed: the messages that groups must consume, and have consumed.
         told: the newest offset that each has committed in this run of the broker.
         locks: the queue locks of orderly consumers.
@@ -248,7 +246,6 @@ class Consumption(Forked):
     shares: dict[OneQueue, Share] = field(default_factory=dict)
     leaving: dict[OneQueue, Share] = field(default_factory=dict)
     local: dict[OffsetKey, int] = field(default_factory=dict)
-    resets: dict[OneQueue, int] = field(default_factory=dict)
     owed: Owed = field(default_factory=Owed)
     told: dict[OneQueue, int] = field(default_factory=dict)
     locks: Locks = field(default_factory=Locks)
@@ -317,8 +314,6 @@ class Consumption(Forked):
         self._keep_of(client, ())
         for queue in [one for one in self.leaving if one.client == client]:
             del self.leaving[queue]
-        for queue in [one for one in self.resets if one.client == client]:
-            del self.resets[queue]
 
     def holds(self, client: str, queues: tuple[tuple[str, int], ...]) -> None:
         """Record all queues that are now assigned to a consumer."""
@@ -382,7 +377,6 @@ class Consumption(Forked):
             shares.pop(queue, None)
         self.taken.pop(queue, None)
         self.told.pop(queue, None)
-        self.resets[queue] = offset
 
     def committed(self, queue: OneQueue, offset: int) -> None:
         """Record that a consumer has committed an offset."""

@@ -38,9 +38,11 @@ from crashmq.models.observations import (
     Started,
     Statistics,
     Stopped,
+    TopicsCleaned,
 )
 from crashmq.models.ops import (
     AskBroker,
+    CleanTopics,
     LookMessage,
     PullFiltered,
     PullMessage,
@@ -407,6 +409,14 @@ class TopicGone(Moment):
 
     topic: str
     queue_id: int
+
+
+@dataclass(slots=True)
+class TopicsGone(Moment):
+    """The op itself was a deletion of all topics that are not retained."""
+
+    op: CleanTopics
+    cleaned: TopicsCleaned
 
 
 @dataclass(slots=True)

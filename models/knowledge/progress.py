@@ -116,12 +116,11 @@ class Progress(Forked):
         now: by group, topic and queue, the offsets that it may have; several if it is
             unknown which of two commits came last.
         kept: the same for what a start may find in the file after a crash.
-        pulled: by group, topic and queue, where the group may pull next by its last
-            pull in this run of the broker; -1: by its offset.
         pending: queues with a reset that consumers have perhaps not got yet.
         is_persisted: a persist has ended, so the file exists.
         is_doubtful: something other than a crash may have changed the file.
-        pulls: the pulls that the broker has not answered yet.
+        pulls: the pulls that the broker has not answered yet, and where groups pull
+            next.
         filters: the subscriptions of groups.
         topics: the topics that the broker knows.
         members: the members of groups that the broker knows.
@@ -132,7 +131,6 @@ class Progress(Forked):
 
     now: dict[OffsetKey, frozenset[int]] = field(default_factory=dict)
     kept: dict[OffsetKey, frozenset[int]] = field(default_factory=dict)
-    pulled: dict[OffsetKey, frozenset[int]] = field(default_factory=dict)
     pending: dict[OffsetKey, bool] = field(default_factory=dict)
     is_persisted: bool = False
     is_doubtful: bool = False
@@ -179,12 +177,12 @@ class Progress(Forked):
 
     def pulls_next(self, key: OffsetKey, offset: int, *, is_certain: bool) -> None:
         """Record where a group pulls next, or may pull next."""
-        told = frozenset({offset})
-        self.pulled[key] = told if is_certain else told | self.pulled.get(key, _NONE)
+        told, known = frozenset({offset}), self.pulls.next_offsets
+        known[key] = told if is_certain else told | known.get(key, _NONE)
 
     def where_it_pulls(self, key: OffsetKey) -> frozenset[int]:
         """Where a group may pull next; -1: it has no offset either."""
-        told = self.pulled.get(key, _NONE)
+        told = self.pulls.next_offsets.get(key, _NONE)
         return (told - _NONE) | self.of(key) if NO_OFFSET in told else told
 
     def may_be_gone(self, keys: Iterable[OffsetKey]) -> None:
@@ -192,8 +190,8 @@ class Progress(Forked):
         for key in keys:
             self.now[key] = self.of(key) | _NONE
             self.kept[key] = self.may_be_kept(key) | _NONE
-            if key in self.pulled:
-                self.pulled[key] |= _NONE
+            if key in self.pulls.next_offsets:
+                self.pulls.next_offsets[key] |= _NONE
             if key in self.pending:
                 self.pending[key] = False
 
@@ -202,7 +200,7 @@ class Progress(Forked):
         for key in keys:
             self.now[key] = self.kept[key] = _NONE
             self.pending.pop(key, None)
-            self.pulled.pop(key, None)
+            self.pulls.next_offsets.pop(key, None)
 
     def keys_of(
         self, *, group: str = "", topic: str = "", queue_id: int = -1
@@ -210,7 +208,7 @@ class Progress(Forked):
         """The keys that may have an offset, by group, topic, queue; "" and -1: any."""
         return sorted(
             key
-            for key in {*self.now, *self.kept, *self.pending, *self.pulled}
+            for key in {*self.now, *self.kept, *self.pending, *self.pulls.next_offsets}
             if group in ("", key[0])
             and topic in ("", key[1])
             and queue_id in (-1, key[2])
@@ -225,13 +223,14 @@ class Progress(Forked):
     def ended(self) -> None:
         """Record the end of the broker's run: only the file is left."""
         self.now = dict(self.kept)
-        self.pending, self.pulled = {}, {}
+        self.pending, self.pulls.next_offsets = {}, {}
 
     def loaded(self, rows: OffsetRows) -> None:
         """Record the offsets that a start has loaded and written again."""
         self.now = {key: frozenset({offset}) for key, offset in rows}
         self.kept = dict(self.now)
-        self.pending, self.pulled, self.is_doubtful = {}, {}, False
+        self.pending, self.is_doubtful = {}, False
+        self.pulls.next_offsets = {}
         self.is_persisted = bool(rows)
 
     def in_files(self) -> Iterable[OffsetKey]:

@@ -39,6 +39,7 @@ from crashmq.models.knowledge.moments import (
     StepOver,
     StopOver,
     TopicGone,
+    TopicsGone,
 )
 from crashmq.models.knowledge.moments_of_pulls import DispatchSeen
 from crashmq.models.knowledge.progress import Recovered
@@ -69,6 +70,7 @@ from crashmq.models.observations import (
     TopicsCleaned,
 )
 from crashmq.models.ops import (
+    CleanTopics,
     Consume,
     DeleteTopic,
     Op,
@@ -78,6 +80,8 @@ from crashmq.models.ops import (
 from crashmq.models.program import HOUR_MS, Setup
 
 _ANYWHERE = 1 << 62
+NOT_THERE = -1
+"""Where the records of a topic die that was not there to be deleted."""
 InFlight: TypeAlias = list[MessageToPut]
 EndedDeletions: TypeAlias = list[tuple[QueueKey, int]]
 
@@ -432,11 +436,14 @@ def _walk_running(at: At) -> Iterator[Moment]:
     known.positions = now
 
 
-def _topics_gone(at: At, op: Op, seen: Deleted | TopicsCleaned) -> Iterator[TopicGone]:
-    if isinstance(seen, TopicsCleaned):
+def _topics_gone(
+    at: At, op: Op, seen: Deleted | TopicsCleaned
+) -> Iterator[TopicGone | TopicsGone]:
+    if isinstance(op, CleanTopics) and isinstance(seen, TopicsCleaned):
+        yield TopicsGone(*at, op, seen)
         for topic, _ in seen.rows:
             yield TopicGone(*at, topic, ALL_QUEUES)
-    elif isinstance(op, DeleteTopic) and seen.dead_below >= 0:
+    elif isinstance(op, DeleteTopic) and seen != Deleted(NOT_THERE):
         yield TopicGone(*at, op.topic, op.queue_id)
 
 

@@ -113,7 +113,7 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             yield from _needs_lock(at, queue)
             known.shares.pop(queue, None)
             known.leaving.pop(queue, None)
-            known.resets.pop(queue, None)
+            at.known.progress.due.told.pop(queue, None)
             known.taken[queue] = _taken(at, queue, offset, kept)
             if kept == offset == 0:  # of a group without one: it has one from now on
                 at.known.progress.set(known.key_of(queue), kept, is_certain=False)
@@ -122,12 +122,7 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             yield from _saw_pull(at, queue, queue_offset)
             if commit_offset >= 0:
                 _saw_commit(at, queue, commit_offset)
-            # If the broker holds it, there is nothing at its offset.
-            at.known.progress.pulls_next(queue[1:], queue_offset, is_certain=False)
         case PullReceived():
-            if event.code in (*READ, MOVED):
-                offset, alone = event.next_begin_offset, at.step.is_alone
-                at.known.progress.pulls_next(event.queue[1:], offset, is_certain=alone)
             yield from _saw_answer(at, event)
             if event.kept != NOT_KNOWN:
                 yield from _saw_kept(at, event.queue, event.kept)
@@ -143,8 +138,8 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             yield from saw_send(at, event, at_ms)
         case ResetTold(queue, offset):
             known.told_to_begin(queue, offset)
+            at.known.progress.due.told[queue] = offset
         case OffsetSent():
-            yield from _saw_reset(at, event)
             yield from _saw_offset_sent(at, event)
         case _:
             pass
@@ -175,6 +170,8 @@ def _begins(at: At, queue: OneQueue) -> frozenset[int] | None:
 
 
 def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
+    # If the broker holds it, there is nothing at its offset.
+    at.known.progress.pulls_next(queue[1:], queue_offset, is_certain=False)
     known = at.known.consumption
     share = known.shares.get(queue)
     if share is not None:
@@ -208,6 +205,9 @@ def _wanted(at: At, queue: OneQueue) -> Asked | None:
 
 def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
     known, queue = at.known.consumption, answer.queue
+    if answer.code in (*READ, MOVED):
+        offset, is_alone = answer.next_begin_offset, at.step.is_alone
+        at.known.progress.pulls_next(queue[1:], offset, is_certain=is_alone)
     share = known.shares.get(queue)
     if share is None or share.asked != answer.queue_offset:
         return  # it has given the queue back since
@@ -263,6 +263,7 @@ def _saw_commit(at: At, queue: OneQueue, offset: int) -> None:
 
 
 def _saw_offset_sent(at: At, event: OffsetSent) -> Iterator[Moment]:
+    yield from _saw_reset(at, event)
     known = at.known.consumption
     queue, offset, kept = event.queue, event.offset, event.kept
     if queue in known.taken:  # it tells where it begins before it pulls
@@ -276,7 +277,7 @@ def _saw_offset_sent(at: At, event: OffsetSent) -> Iterator[Moment]:
 
 def _saw_reset(at: At, event: OffsetSent) -> Iterator[Moment]:
     """Yield the moment of the first commit after the broker told of a reset."""
-    told = at.known.consumption.resets.pop(event.queue, None)
+    told = at.known.progress.due.told.pop(event.queue, None)
     if told is not None and at.step.is_alone:
         yield ResetObeyed(*at, event.queue, told, event.offset)
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 from crashmq.models.files.config_files import GROUPS_PATH, config_pair
 from crashmq.models.files.offsets import OffsetKey
-from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.history import OffsetSent, PullReceived, PullSent
 from crashmq.models.knowledge.locks import LOCK_MS, NOBODY, UNSURE
 from crashmq.models.knowledge.moments import (
@@ -102,7 +101,7 @@ def _subscribers(
     for group, topics in members.subscribed.items():
         silent = members.silent_for(group, at_ms).values()
         is_there = any(0 <= ms < CLIENT_SILENT_MS for ms in silent)
-        wants = topics is None or topic in topics or topic == f"{RETRY_PREFIX}{group}"
+        wants = topics is None or topic in topics
         if wants:
             may.add(group)
         if wants and is_there and topics is not None:

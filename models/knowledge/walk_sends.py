@@ -9,7 +9,6 @@ from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.history import SendAnswered
 from crashmq.models.knowledge.moments import At, Moment
 from crashmq.models.knowledge.moments_of_consumers import MessageSent
-from crashmq.models.knowledge.topics import QUEUES_OF_A_TOPIC, Topics
 from crashmq.models.knowledge.walk_topics import saw_topics_needed
 
 RETRY_QUEUES = 1
@@ -64,8 +63,9 @@ def _is_taken(at: At, event: SendAnswered) -> bool | None:
         return None
     if topic.startswith(RETRY_PREFIX):
         return queue_id < RETRY_QUEUES
-    if Topics.queue_nums(topic) != QUEUES_OF_A_TOPIC:
-        return None
+    if topic not in topics.shapes:
+        queues = topics.queue_nums(topic)
+        return None if queues is None else queue_id < queues
     told = {
         one.is_writeable and queue_id < max(one.read_queues, one.write_queues)
         for one in topics.shapes_of(topic)
