@@ -73,7 +73,7 @@ from crashmq.models.ops import (
     CleanTopics,
     Consume,
     DeleteTopic,
-    Op,
+    Event,
     RunService,
     TurnConsumer,
 )
@@ -437,7 +437,7 @@ def _walk_running(at: At) -> Iterator[Moment]:
 
 
 def _topics_gone(
-    at: At, op: Op, seen: Deleted | TopicsCleaned
+    at: At, op: Event, seen: Deleted | TopicsCleaned
 ) -> Iterator[TopicGone | TopicsGone]:
     if isinstance(op, CleanTopics) and isinstance(seen, TopicsCleaned):
         yield TopicsGone(*at, op, seen)
