@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "03f8778f194512f181110600e8957c03689d4e69edb509387451f74d414256e3"
+DEFAULTS = "f0e1d5b68b7675391bda54b675712d5796eee0da0a736c96abed9e908cbc3f6e"
 
 
 def saved(path: Path, **changes: Any) -> Path:
