@@ -315,12 +315,25 @@ class Consumption(Forked):
         for queue in [one for one in self.leaving if one.client == client]:
             del self.leaving[queue]
 
-    def holds(self, client: str, queues: tuple[tuple[str, int], ...]) -> None:
-        """Record all queues that are now assigned to a consumer."""
-        self.held[client] = queues
-        self._keep_of(client, queues)
+    def holds(
+        self,
+        client: str,
+        queues: tuple[tuple[str, int], ...],
+        locked: tuple[tuple[str, int], ...] = (),
+    ) -> None:
+        """Record all queues that are now assigned to a consumer.
 
-    def _keep_of(self, client: str, queues: tuple[tuple[str, int], ...]) -> None:
+        It may be about to take those of ``locked``, so their locks stay known.
+        """
+        self.held[client] = queues
+        self._keep_of(client, queues, locked)
+
+    def _keep_of(
+        self,
+        client: str,
+        queues: tuple[tuple[str, int], ...],
+        locked: tuple[tuple[str, int], ...] = (),
+    ) -> None:
         gone = [
             one
             for one in self.shares
@@ -330,7 +343,7 @@ class Consumption(Forked):
             share = self.shares.pop(one)
             if self.is_locking(client):
                 self.leaving[one] = share
-        self.locks.forgotten(client, queues)
+        self.locks.forgotten(client, (*queues, *locked))
 
     def reads_file(self, queue: OneQueue, offset: int) -> int:
         """The offset that a broadcasting consumer must have in its file; -1: none.

@@ -56,7 +56,11 @@ from crashmq.models.knowledge.walk_expired import (
     saw_given_up,
     walk_expired,
 )
-from crashmq.models.knowledge.walk_locks import saw_locks, saw_returned
+from crashmq.models.knowledge.walk_locks import (
+    granted_beside,
+    saw_locks,
+    saw_returned,
+)
 from crashmq.models.knowledge.walk_members import OF_MEMBERS, walk_members
 from crashmq.models.knowledge.walk_moved import where_moved
 from crashmq.models.knowledge.walk_sends import saw_send
@@ -101,7 +105,7 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             known.resubscribed(op, is_done=is_done)
         case QueuesHeld(client, queues):
             yield from _gives_back(at, client, queues)
-            known.holds(client, queues)
+            known.holds(client, queues, granted_beside(at, client))
         case LocksAnswered():
             yield from saw_locks(at, event, at_ms)
         case LocksReturned(client, group, queues):
