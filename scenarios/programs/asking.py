@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from crashmq.models.ops import (
     AdvanceClock,
     AskBroker,
+    DeleteGroup,
     Op,
+    PullThroughBroker,
     Question,
     RunService,
     StartConsumer,
@@ -26,6 +29,8 @@ STRANGERS = 4
 """One of so many questions is about a group of which perhaps nobody has joined."""
 OF_RETRIES = 5
 """One of so many questions is about a group's retry topic."""
+PULLING: Final = "e"
+"""A group that has no consumer, and pulls by itself."""
 PAUSES_MS: Final = (0, 500, 20_000, 60_000, 60_001, 119_999, 120_001)
 """Locks expire after a minute, and a silent client after two."""
 
@@ -62,8 +67,20 @@ def ask(draft: Draft) -> None:
         add(AdvanceClock(chance.pick(PAUSES_MS)))
     if chance.one_in(STRANGERS):
         add(RunService("client_housekeeping"))
+    if chance.one_in(3):
+        _pull_back(draft)
     for _ in range(chance.integer(1, ASKED_MAX)):
         add(question(draft, one.group, one.client, chance.pick(draft.space.addresses)))
+
+
+def _pull_back(draft: Draft) -> None:
+    """Add ops: a group of nobody else pulls, perhaps lower again, or is deleted."""
+    chance, add = draft.chance, draft.add
+    address = chance.pick(draft.space.addresses)
+    add(draft.drawn.stock(address), RunService("reput"))
+    pull = PullThroughBroker(PULLING, *address, 0, chance.integer(2, 8))
+    add(pull, replace(pull, max_msg_nums=1) if chance.coin() else DeleteGroup(PULLING))
+    add(AskBroker("pull_offset", PULLING, *address))
 
 
 def _work(one: StartConsumer) -> tuple[Op, ...]:

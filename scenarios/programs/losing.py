@@ -51,7 +51,7 @@ BEFORE_A_DELETION: tuple[BeforeKind, ...] = often(
 """Whether what is about to go is said to be durable, or partly gone already."""
 
 DeletionKind = Literal["alone", "crash", "amid dispatch", "in company", "fault"]
-CLEANS = 6
+CLEANS = 4
 """One of so many deletions is of all topics but some."""
 DELETIONS_BY: tuple[DeletionKind, ...] = often(
     ("alone", 2), ("crash", 1), ("amid dispatch", 1), ("in company", 1), ("fault", 1)
@@ -166,6 +166,8 @@ def delete(draft: Draft) -> None:
     if chance.one_in(CLEANS):
         named = sorted({one.topic for one in space.addresses if chance.coin()})
         op = CleanTopics(",".join(named))
+        if chance.coin():  # which no queue has yet
+            draft.add(draft.drawn.put())
     before = chance.pick(BEFORE_A_DELETION)
     if before == "tell":
         tell(draft, "flush_consume_queue")

@@ -46,13 +46,19 @@ OF_KINDS: Final[Mapping[Kind, frozenset[Capability]]] = {
         }
     ),
     **dict.fromkeys(
-        ("outlive", "stay", "hang", "suspend", "send", "ask"),
+        ("outlive", "stay", "hang", "suspend", "send"),
         frozenset(
             {
                 *(Capability.RUNS_CONSUMERS, Capability.HAS_CLOCK),
                 Capability.TURNS_SERVICES,
             }
         ),
+    ),
+    "ask": frozenset(
+        {
+            *(Capability.RUNS_CONSUMERS, Capability.HAS_CLOCK),
+            *(Capability.TURNS_SERVICES, Capability.HOLDS_PULLS),
+        }
     ),
     "retry": frozenset(
         {
