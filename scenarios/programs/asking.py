@@ -29,6 +29,7 @@ STRANGERS = 4
 """One of so many questions is about a group of which perhaps nobody has joined."""
 OF_RETRIES = 5
 """One of so many questions is about a group's retry topic."""
+ABOUT_ITS_END_MS: Final = (60_000, 60_001)
 PULLING: Final = "e"
 """A group that has no consumer, and pulls by itself."""
 PAUSES_MS: Final = (0, 500, 20_000, 60_000, 60_001, 119_999, 120_001)
@@ -63,6 +64,8 @@ def ask(draft: Draft) -> None:
     one = chance.pick(joined)
     if chance.coin():
         add(*_work(one))
+        if one.is_orderly:
+            _ask_of_lock(draft, one)
     if chance.coin():
         add(AdvanceClock(chance.pick(PAUSES_MS)))
     if chance.one_in(STRANGERS):
@@ -71,6 +74,13 @@ def ask(draft: Draft) -> None:
         _pull_back(draft)
     for _ in range(chance.integer(1, ASKED_MAX)):
         add(question(draft, one.group, one.client, chance.pick(draft.space.addresses)))
+
+
+def _ask_of_lock(draft: Draft, one: StartConsumer) -> None:
+    """Add ops: a lock that a client may have is about to expire, or has expired."""
+    address = draft.chance.pick(draft.space.addresses)
+    draft.add(AdvanceClock(draft.chance.pick(ABOUT_ITS_END_MS)))
+    draft.add(AskBroker("lock", one.group, *address, client=one.client))
 
 
 def _pull_back(draft: Draft) -> None:
