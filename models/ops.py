@@ -370,7 +370,8 @@ class DeleteTopic:
 class CleanTopics:
     """Delete all topics of a store without a broker but those ``retained``.
 
-    System topics and light queues stay too. Nobody does this beside others.
+    System topics and light queues stay too. Nobody does this beside others, nor to a
+    store that began with another program's topics.
 
     Attributes:
         retained: names of topics, joined by commas; "": none.
