@@ -7,7 +7,12 @@ from typing import assert_never
 from crashmq.models.ops import (
     ALL_TIME_MS,
     SILENT,
+    AdminOp,
     AdvanceClock,
+    AskBroker,
+    ChangeTopic,
+    CleanOffsets,
+    CleanTopics,
     CloneOffset,
     CommitOffset,
     ConfigureGroup,
@@ -53,6 +58,7 @@ from crashmq.models.ops import (
     Subscribe,
     Survivors,
     TakeQueue,
+    TellReset,
     Together,
     TurnConsumer,
     Unsubscribe,
@@ -88,7 +94,7 @@ def describe(op: Event) -> str:
             return _describe_progress(op)
         case StartConsumer() | Resubscribe() | EndConsumer():
             return _describe_consumer(op)
-        case TurnConsumer() | Consume():
+        case TurnConsumer() | Consume() | TellReset():
             return _describe_consumer(op)
         case PullThroughBroker():
             return _describe_broker_pull(op)
@@ -99,6 +105,8 @@ def describe(op: Event) -> str:
             return f"replicas have all of the log{left}"
         case DeleteGroup() | ConfigureGroup() | CloneOffset() | QueryLowestOffsets():
             return _describe_group(op)
+        case CleanTopics() | CleanOffsets() | ChangeTopic() | AskBroker():
+            return _describe_admin(op)
         case FillDisk(percent):
             return f"fill the disk to {percent} %" if percent else "free the disk"
         case Shutdown():
@@ -164,6 +172,32 @@ def _describe_group(op: GroupOp) -> str:
             return f"ask for the lowest offsets on {topic} of all groups but {group}"
 
 
+def _describe_admin(op: CleanTopics | AdminOp) -> str:
+    match op:
+        case CleanTopics(retained):
+            return f"delete all topics but {retained or 'none'}"
+        case CleanOffsets(topic):
+            return f"remove all offsets on {topic}"
+        case ChangeTopic(topic, read_queues, write_queues, is_writeable):
+            closed = "" if is_writeable else ", and takes no message"
+            queues = f"{read_queues} queues to read and {write_queues} to write"
+            return f"topic {topic} has {queues}{closed}"
+        case AskBroker("topics_of_group", group):
+            return f"ask for the topics of group {group}"
+        case AskBroker("groups_of_topic", _, topic):
+            return f"ask for the groups with offsets on {topic}"
+        case AskBroker("subscribers", _, topic):
+            return f"ask for the groups that subscribe {topic}"
+        case AskBroker("pull_offset", group, topic, queue_id):
+            return f"ask where {group} pulls {topic}/{queue_id} next"
+        case AskBroker("time", _, topic, queue_id, at_ms):
+            return f"ask for the offset in {topic}/{queue_id} at {at_ms:+d} ms"
+        case AskBroker("group", group):
+            return f"ask if group {group} is configured"
+        case AskBroker(_, group, topic, queue_id, _, client):
+            return f"ask if {client} of {group} has the lock of {topic}/{queue_id}"
+
+
 def _describe_progress(op: QueueOp) -> str:
     where = f"{op.group} on {op.topic}/{op.queue_id}"
     match op:
@@ -203,6 +237,8 @@ def _describe_consumer(op: ConsumerOp) -> str:
             return f"{client} {ends[op.how]}"
         case TurnConsumer():
             return f"{client}: {op.task}" + (f" x{op.times}" if op.times != 1 else "")
+        case TellReset():
+            return f"{client} is told to begin {op.topic}/{op.queue_id} at {op.offset}"
         case Consume():
             many = f" and {op.times - 1} more" if op.times != 1 else ""
             return f"{client} consumes message {op.nth}{many}: {op.status}"

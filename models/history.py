@@ -399,6 +399,15 @@ class ConsumerSuspended:
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
+class ResetTold:
+    """A broker tells a consumer to begin a queue that it has at ``offset``."""
+
+    queue: OneQueue
+    offset: int
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True)
 class SentBack:
     """A consumer sent back a message it could not consume, and the broker stored it."""
 
@@ -723,6 +732,7 @@ Happening: TypeAlias = (
     | ListenerReturned
     | ExpiredCleaned
     | ConsumerSuspended
+    | ResetTold
     | SentBack
     | SendAnswered
     | LocksAnswered
@@ -1247,6 +1257,7 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None] | None] = {
     ListenerReturned: None,
     ExpiredCleaned: None,
     ConsumerSuspended: None,
+    ResetTold: None,
     SentBack: None,
     SendAnswered: None,
     LocksAnswered: None,

@@ -258,6 +258,20 @@ class LowestOffsets:
 
 
 @dataclass(frozen=True, slots=True)
+class NamesTold:
+    """The names that a broker answered, in its order."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NumberTold:
+    """The number that a broker answered; for yes and no, 1 and 0."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class QueueTaken:
     """The offset at which a consumer begins in a queue newly assigned to it."""
 
@@ -404,6 +418,14 @@ class Deleted:
 
 
 @dataclass(frozen=True, slots=True)
+class TopicsCleaned:
+    """How many topics were deleted, and each with where its records die, sorted."""
+
+    count: int
+    rows: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DiskFilled:
     """How many bytes of the disk are in use after it was filled."""
 
@@ -470,6 +492,8 @@ Observation: TypeAlias = (
     | OffsetKept
     | OffsetReset
     | LowestOffsets
+    | NamesTold
+    | NumberTold
     | QueueTaken
     | FilteredPull
     | NotFiltered
@@ -484,6 +508,7 @@ Observation: TypeAlias = (
     | Planted
     | Done
     | Deleted
+    | TopicsCleaned
     | DiskFilled
     | Armed
     | Interrupted
@@ -536,6 +561,8 @@ def describe_observation(observation: Observation) -> str:
             Committed() | OffsetKept() | OffsetReset() | LowestOffsets() | QueueTaken()
         ):
             return _describe_progress(observation)
+        case NamesTold() | NumberTold():
+            return _describe_told(observation)
         case Ran(work):
             return f"work {work}"
         case ClockMoved(now_ms):
@@ -555,8 +582,8 @@ def describe_observation(observation: Observation) -> str:
             return _describe_change(observation)
         case Done():
             return "done"
-        case Deleted(dead_below):
-            return f"dead below {dead_below}" if dead_below >= 0 else "there was none"
+        case Deleted() | TopicsCleaned():
+            return _describe_deleted(observation)
         case DiskFilled(used, total):
             return f"{used} of {total} B in use"
         case Armed(failed):
@@ -580,6 +607,23 @@ def _describe_change(changed: Damaged | Planted) -> str:
             return f"{path}: bytes [{start}, {end}) changed"
         case Planted(path, size):
             return f"{path}: {f'{size} B' if size >= 0 else 'a directory'}, foreign"
+
+
+def _describe_deleted(deleted: Deleted | TopicsCleaned) -> str:
+    match deleted:
+        case Deleted(dead_below):
+            return f"dead below {dead_below}" if dead_below >= 0 else "there was none"
+        case TopicsCleaned(count, rows):
+            named = ", ".join([topic for topic, _ in rows])
+            return f"{count} deleted{f': {named}' if named else ''}"
+
+
+def _describe_told(told: NamesTold | NumberTold) -> str:
+    match told:
+        case NamesTold(names):
+            return ", ".join(names) or "none"
+        case NumberTold(number):
+            return f"{number}"
 
 
 def _describe_pulled(pulled: Pulled | BrokerPulled | PullHeld) -> str:

@@ -65,6 +65,15 @@ ConsumerEnd = Literal["stop", "kill", "vanish"]
 ExpressionType = Literal["TAG", "SQL92"]
 FromWhere = Literal["last", "first", "timestamp"]
 ResetTarget = Literal["offset", "end", "time"]
+Question = Literal[
+    "topics_of_group",
+    "groups_of_topic",
+    "subscribers",
+    "pull_offset",
+    "time",
+    "group",
+    "lock",
+]
 IPv6Hosts = Literal["none", "born", "store", "both"]
 TransactionType = Literal["none", "prepared", "commit", "rollback"]
 ScheduleKind = Literal["preempt", "pct"]
@@ -358,6 +367,20 @@ class DeleteTopic:
 
 
 @dataclass(frozen=True, slots=True)
+class CleanTopics:
+    """Delete all topics of a store without a broker but those ``retained``.
+
+    System topics and light queues stay too. Nobody does this beside others, nor to a
+    store that began with another program's topics.
+
+    Attributes:
+        retained: names of topics, joined by commas; "": none.
+    """
+
+    retained: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class CommitOffset:
     """A consumer of a group commits: it has consumed everything below ``offset``.
 
@@ -456,6 +479,55 @@ class QueryLowestOffsets:
 
 
 @dataclass(frozen=True, slots=True)
+class CleanOffsets:
+    """Remove the offsets of all groups on a topic, which stays.
+
+    Their consumers, but for those that run by themselves, forget them too.
+    """
+
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeTopic:
+    """Create or change a topic at the broker; consumers may read it as before.
+
+    It is ``Skipped`` for a topic of a group or of the broker's own.
+
+    Attributes:
+        read_queues: consumers pull queue ids below it; not fewer than a new topic has.
+        write_queues: producers send to queue ids below it, or below ``read_queues``.
+        is_writeable: producers may send to it.
+    """
+
+    topic: str
+    read_queues: int = 8
+    write_queues: int = 8
+    is_writeable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class AskBroker:
+    """An administrator asks the broker a question; that changes nothing.
+
+    Attributes:
+        question: ``topics_of_group``, ``groups_of_topic``: where there are offsets;
+            ``pull_offset``: where the group pulls next; ``time``: the first message
+            stored since ``at_ms``; ``group``: whether the group is configured;
+            ``lock``: whether the client has the lock of the queue; ``subscribers``: the
+            groups that subscribe the topic.
+        at_ms: milliseconds since the run began.
+    """
+
+    question: Question
+    group: str = ""
+    topic: str = ""
+    queue_id: int = 0
+    at_ms: int = 0
+    client: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class StartConsumer:
     """A client starts its consumer, which joins a group.
 
@@ -547,6 +619,23 @@ class Consume:
     nth: int = 0
     times: int = 1
     status: ConsumeStatus = "success"
+
+
+@dataclass(frozen=True, slots=True)
+class TellReset:
+    """A broker tells a running consumer to begin a queue of its own at ``offset``.
+
+    The consumer drops the queue, commits the offset, and begins there with its next
+    rebalance. It is ``Skipped`` if the consumer broadcasts, since the broker does not
+    know where that is, or does not have the queue.
+
+    Source: Broker2Client#resetOffset, MQClientInstance#resetOffset.
+    """
+
+    client: str
+    topic: str
+    queue_id: int
+    offset: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -754,6 +843,7 @@ Op: TypeAlias = (
     | AdvanceClock
     | DeleteManually
     | DeleteTopic
+    | CleanTopics
     | CommitOffset
     | QueryOffset
     | ResetOffset
@@ -763,6 +853,7 @@ Op: TypeAlias = (
     | EndConsumer
     | TurnConsumer
     | Consume
+    | TellReset
     | PullThroughBroker
     | Subscribe
     | Unsubscribe
@@ -772,6 +863,9 @@ Op: TypeAlias = (
     | ConfigureGroup
     | CloneOffset
     | QueryLowestOffsets
+    | CleanOffsets
+    | ChangeTopic
+    | AskBroker
     | FillDisk
     | Shutdown
     | Restart
@@ -794,6 +888,7 @@ OP_CLASSES: tuple[type[Op], ...] = (
     AdvanceClock,
     DeleteManually,
     DeleteTopic,
+    CleanTopics,
     CommitOffset,
     QueryOffset,
     ResetOffset,
@@ -803,6 +898,7 @@ OP_CLASSES: tuple[type[Op], ...] = (
     EndConsumer,
     TurnConsumer,
     Consume,
+    TellReset,
     PullThroughBroker,
     Subscribe,
     Unsubscribe,
@@ -812,6 +908,9 @@ OP_CLASSES: tuple[type[Op], ...] = (
     ConfigureGroup,
     CloneOffset,
     QueryLowestOffsets,
+    CleanOffsets,
+    ChangeTopic,
+    AskBroker,
     FillDisk,
     Shutdown,
     Restart,
@@ -845,6 +944,7 @@ CAN_BE_TOGETHER: tuple[type[Op], ...] = (
     EndConsumer,
     TurnConsumer,
     Consume,
+    TellReset,
     PullThroughBroker,
     Subscribe,
     Unsubscribe,
@@ -854,6 +954,9 @@ CAN_BE_TOGETHER: tuple[type[Op], ...] = (
     ConfigureGroup,
     CloneOffset,
     QueryLowestOffsets,
+    CleanOffsets,
+    ChangeTopic,
+    AskBroker,
     FillDisk,
     Shutdown,
 )
@@ -861,7 +964,7 @@ FilterOp: TypeAlias = Subscribe | Unsubscribe
 """What clients say of what their groups subscribe."""
 
 ConsumerOp: TypeAlias = (
-    StartConsumer | Resubscribe | EndConsumer | TurnConsumer | Consume
+    StartConsumer | Resubscribe | EndConsumer | TurnConsumer | Consume | TellReset
 )
 """What one consumer does, or what becomes of it."""
 
@@ -871,7 +974,10 @@ QueueOp: TypeAlias = CommitOffset | QueryOffset | ResetOffset | TakeQueue
 GroupOp: TypeAlias = DeleteGroup | ConfigureGroup | CloneOffset | QueryLowestOffsets
 """What is asked of the broker of a whole group."""
 
-ProgressOp: TypeAlias = QueueOp | GroupOp
+AdminOp: TypeAlias = CleanOffsets | ChangeTopic | AskBroker
+"""What an administrator asks of the broker."""
+
+ProgressOp: TypeAlias = QueueOp | GroupOp | AdminOp
 """What consumers, and who administers them, ask of the broker."""
 
 Event: TypeAlias = Crash | DiskFault | Op
@@ -914,13 +1020,13 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.PUTS_BATCHES})
         case LookMessage() | SearchOffset() | QueryMessage():
             return frozenset({Capability.SEARCHES})
-        case DeleteManually() | DeleteTopic():
+        case DeleteManually() | DeleteTopic() | CleanTopics():
             return frozenset({Capability.DELETES})
         case CommitOffset() | QueryOffset() | ResetOffset() | TakeQueue():
             return frozenset({Capability.TRACKS_PROGRESS})
         case StartConsumer() | Resubscribe() | EndConsumer():
             return frozenset({Capability.RUNS_CONSUMERS})
-        case TurnConsumer() | Consume():
+        case TurnConsumer() | Consume() | TellReset():
             return frozenset({Capability.RUNS_CONSUMERS})
         case SendMessage():
             return frozenset({Capability.TRACKS_PROGRESS})
@@ -931,6 +1037,8 @@ def needs(op: Event) -> frozenset[Capability]:
         case ConfirmLog():
             return frozenset({Capability.IS_REPLICATED})
         case DeleteGroup() | ConfigureGroup() | CloneOffset() | QueryLowestOffsets():
+            return frozenset({Capability.TRACKS_PROGRESS})
+        case CleanOffsets() | ChangeTopic() | AskBroker():
             return frozenset({Capability.TRACKS_PROGRESS})
         case FillDisk():
             return frozenset({Capability.HAS_ROOM})

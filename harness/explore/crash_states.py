@@ -271,7 +271,7 @@ class _Side:
             state_keys.frame(
                 left.directories,
                 [(f.paths, f.inode.mtime_ms, len(f.content)) for f in files],
-                medium.foreign_size,
+                medium.room.foreign_size,
                 has_bad=medium.has_bad,
             ),
             *[self._number(file, file.content) for file in files],

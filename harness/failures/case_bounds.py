@@ -25,6 +25,10 @@ from crashmq.models.files.index import ENTRY_SIZE, HEADER_SIZE, SLOT_SIZE
 from crashmq.models.files.record import DLQ_PREFIX, RETRY_PREFIX
 from crashmq.models.ops import (
     AdvanceClock,
+    AskBroker,
+    ChangeTopic,
+    CleanOffsets,
+    CleanTopics,
     CloneOffset,
     CommitOffset,
     ConfigureGroup,
@@ -60,6 +64,7 @@ from crashmq.models.ops import (
     Subscribe,
     Survivors,
     TakeQueue,
+    TellReset,
     Together,
     TurnConsumer,
     Unsubscribe,
@@ -134,6 +139,10 @@ _GROUP = _text(
     r"[%|a-zA-Z0-9_-]{1,255}",
     "a group, or the topic that it consumes: 1 to 255 of RocketMQ's characters",
 )
+_GROUP_OR_NONE = _text(
+    r"[%|a-zA-Z0-9_-]{0,255}",
+    "a name of at most 255 of RocketMQ's characters",
+)
 _NAMES = _text(
     r"[%|a-zA-Z0-9_-]{1,255}(?:,[%|a-zA-Z0-9_-]{1,255}){0,15}",
     "topics: at most 16 names of RocketMQ's characters, joined by commas",
@@ -141,6 +150,10 @@ _NAMES = _text(
 _LISTED = _text(
     r"(?:[%|a-zA-Z0-9_-]{1,255}/[0-9]{1,9}(?:,(?!\Z)|\Z)){0,256}",
     "queues: at most 256 like `T0/1`, of RocketMQ's characters, joined by commas",
+)
+_RETAINED = _text(
+    r"(?:[^/\0,]{1,1000}(?:,(?!\Z)|\Z)){0,64}",
+    "topics: at most 64 names without `/` and NUL, joined by commas",
 )
 _PROPERTY = _text(
     r"[^\1\2]{0,100000}",
@@ -252,6 +265,7 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
     },
     RunService: {"times": (0, ROUNDS_MAX)},
     AdvanceClock: {"ms": (-(10**12), 10**12)},
+    CleanTopics: {"retained": _RETAINED},
     DeleteTopic: {"topic": _TOPIC, "queue_id": (-1, _INT64)},
     CommitOffset: {**_OF_A_GROUP, "offset": (0, _INT64)},
     QueryOffset: _OF_A_GROUP,
@@ -281,6 +295,19 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
     },
     CloneOffset: {"group": _GROUP, "target": _GROUP, "topic": _GROUP},
     QueryLowestOffsets: {"group": _GROUP, "topic": _GROUP},
+    CleanOffsets: {"topic": _GROUP},
+    ChangeTopic: {
+        "topic": _GROUP,
+        "read_queues": (8, 1_000_000),
+        "write_queues": (0, 1_000_000),
+    },
+    AskBroker: {
+        "group": _GROUP_OR_NONE,
+        "topic": _GROUP_OR_NONE,
+        "queue_id": _ANY,
+        "at_ms": (-(10**12), 10**12),
+        "client": _GROUP_OR_NONE,
+    },
     StartConsumer: {
         "client": _GROUP,
         "group": _GROUP,
@@ -291,6 +318,12 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
     },
     Resubscribe: {"client": _GROUP, "topics": _NAMES, "expression": _EXPRESSION},
     EndConsumer: {"client": _GROUP},
+    TellReset: {
+        "client": _GROUP,
+        "topic": _GROUP,
+        "queue_id": _ANY,
+        "offset": (0, _INT64),
+    },
     TurnConsumer: {"client": _GROUP, "times": (0, ROUNDS_MAX)},
     Consume: {"client": _GROUP, "nth": (0, _INT64), "times": (0, ROUNDS_MAX)},
     FillDisk: {"percent": (0, 100)},

@@ -54,7 +54,7 @@ def _is_its_own(at: FilesAtRest) -> bool:
 )
 def _ask_cfg_5(at: FilesAtRest) -> Breaches:
     judged = at.known.judged(at.image, None, clean=False)
-    return tables_say_what_they_should.judge(judged)
+    return tables_say_what_they_should.judge(judged, at.known.progress.topics.changed)
 
 
 @asked(

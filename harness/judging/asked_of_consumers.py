@@ -32,9 +32,11 @@ from crashmq.models.knowledge.moments_of_consumers import (
     QueuePersisted,
     QueuesShared,
     QueuesTaken,
+    ResetObeyed,
 )
 from crashmq.models.laws.client_tasks import (
     a_client_renews_what_runs_out,
+    a_consumer_begins_where_it_is_told,
     a_persist_round_commits_progress,
     a_rebalance_round_takes_the_share,
 )
@@ -324,6 +326,12 @@ def _ask_con_23_of_locks(at: LocksRenewed) -> Breaches:
 def _ask_con_24(at: QueuePersisted) -> Breaches:
     judge = a_persist_round_commits_progress.judge
     return judge(at.queue, at.told, at.worked_until)
+
+
+@asked(a_consumer_begins_where_it_is_told, on=ResetObeyed)
+def _ask_con_31(at: ResetObeyed) -> Breaches:
+    judge = a_consumer_begins_where_it_is_told.judge
+    return judge(at.queue, at.told, at.sent)
 
 
 @asked(a_rebalance_round_takes_the_share, on=QueuesTaken)

@@ -9,6 +9,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     MessageConsumed,
     MessageSent,
     MessageSentBack,
+    TopicsChanged,
     TopicsNeeded,
 )
 from crashmq.models.laws.giving_back import (
@@ -24,7 +25,9 @@ from crashmq.models.laws.giving_back import (
 from crashmq.models.laws.group_topics import (
     a_group_is_as_it_was_configured,
     a_topic_has_the_queues_asked_for,
+    a_topic_is_as_it_was_changed,
     a_topic_is_written_before_it_is_used,
+    sent_to_a_queue_of_its_topic,
     the_version_counts_changes,
 )
 from crashmq.models.ops import TurnConsumer
@@ -98,7 +101,7 @@ def _ask_rty_5(at: MessageSent) -> Breaches:
     return judge(at.sent.message, at.copies, is_dead=at.is_dead)
 
 
-@asked(sent_once_and_as_it_was, on=MessageSent)
+@asked(sent_once_and_as_it_was, on=MessageSent, where=lambda at: at.is_taken is True)
 def _ask_rty_6(at: MessageSent) -> Breaches:
     setup = at.known.setup
     levels = setup.delay_levels if setup.delivers_delayed else None
@@ -113,6 +116,21 @@ def _ask_rty_6(at: MessageSent) -> Breaches:
 def _ask_top_3(at: MessageSent) -> Breaches:
     assert at.queues is not None, at
     return a_topic_has_the_queues_asked_for.judge(at.sent.message.topic, at.queues)
+
+
+@asked(
+    sent_to_a_queue_of_its_topic,
+    on=MessageSent,
+    where=lambda at: at.is_taken is False,
+)
+def _ask_top_4(at: MessageSent) -> Breaches:
+    judge = sent_to_a_queue_of_its_topic.judge
+    return judge(at.sent.message, len(at.copies))
+
+
+@asked(a_topic_is_as_it_was_changed, on=TopicsChanged)
+def _ask_top_5(at: TopicsChanged) -> Breaches:
+    return a_topic_is_as_it_was_changed.judge(at.rows, at.possible)
 
 
 def _puts_of(at: TopicsNeeded) -> frozenset[str]:

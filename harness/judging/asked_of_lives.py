@@ -22,6 +22,7 @@ from crashmq.models.knowledge.moments import (
     StepOver,
     StopOver,
     TopicGone,
+    TopicsGone,
 )
 from crashmq.models.laws.checkpoint import checkpoint_is_up_to_date
 from crashmq.models.laws.deletion import only_what_has_expired_goes
@@ -47,7 +48,10 @@ from crashmq.models.laws.run import (
     stop_is_orderly,
     who_waits_is_told_the_end,
 )
-from crashmq.models.laws.topic_deletion import nothing_is_left_of_the_deleted
+from crashmq.models.laws.topic_deletion import (
+    nothing_is_left_of_the_deleted,
+    what_is_retained_stays,
+)
 
 
 @asked(
@@ -158,6 +162,13 @@ def _ask_file_laws_at_files_at_rest(at: FilesAtRest, checks: Checks) -> None:
 def _ask_dispatch_laws(at: FilesAtRest, checks: Checks) -> None:
     judged = at.known.judged(at.image, at.reput_from_offset, clean=True)
     hold_all(checks, "dispatch", DISPATCH_LAWS, judged)
+
+
+@asked(what_is_retained_stays, on=TopicsGone)
+def _ask_del_15(at: TopicsGone) -> Breaches:
+    deleted = [topic for topic, _ in at.cleaned.rows]
+    retained = at.op.retained.split(",")
+    return what_is_retained_stays.judge(retained, deleted, at.cleaned.count)
 
 
 @asked(nothing_is_left_of_the_deleted, on=TopicGone)

@@ -1,4 +1,4 @@
-"""When the laws of consumer offsets are asked."""
+"""When the laws of consumer offsets, and of answers to an administrator, are asked."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.moments import (
     CommitAnswered,
     LowestAnswered,
+    NamesAnswered,
+    NumberAnswered,
     OffsetAnswered,
     OffsetCommitted,
     OffsetsFound,
@@ -14,6 +16,7 @@ from crashmq.models.knowledge.moments import (
     OffsetsRecovered,
     QueueBegun,
     ResetAnswered,
+    TimeFound,
 )
 from crashmq.models.laws.progress import (
     a_copy_is_whole,
@@ -28,6 +31,14 @@ from crashmq.models.laws.progress import (
     resets_go_where_they_are_told,
     start_finds_what_was_kept,
     start_loads_the_file,
+)
+from crashmq.models.laws.questions import (
+    answers_where_a_group_pulls,
+    finds_the_first_since,
+    knows_its_groups,
+    knows_who_has_a_lock,
+    names_those_who_subscribe,
+    names_those_with_offsets,
 )
 
 SURE_QUEUE = (Fact.WRITTEN_STAYS, Fact.QUEUE_IS_SETTLED, Fact.UNDAMAGED_LOG)
@@ -123,3 +134,53 @@ def _ask_ofs_6(at: OffsetsRecovered) -> Breaches:
 def _ask_ofs_4(at: OffsetsRecovered) -> Breaches:
     one = at.recovered
     return start_finds_what_was_kept.judge(one.rows, one.kept, at.ends)
+
+
+@asked(
+    names_those_with_offsets,
+    on=NamesAnswered,
+    where=lambda at: at.ask.question != "subscribers",
+)
+def _ask_adm_1(at: NamesAnswered) -> Breaches:
+    return names_those_with_offsets.judge(at.ask, at.names, at.must, at.may)
+
+
+@asked(
+    names_those_who_subscribe,
+    on=NamesAnswered,
+    where=lambda at: at.ask.question == "subscribers",
+)
+def _ask_adm_2(at: NamesAnswered) -> Breaches:
+    return names_those_who_subscribe.judge(at.ask, at.names, at.must, at.may)
+
+
+@asked(
+    answers_where_a_group_pulls,
+    on=NumberAnswered,
+    where=lambda at: at.ask.question == "pull_offset",
+)
+def _ask_adm_3(at: NumberAnswered) -> Breaches:
+    return answers_where_a_group_pulls.judge(at.ask, at.number, at.possible)
+
+
+@asked(finds_the_first_since, on=TimeFound, needs=SURE_QUEUE)
+def _ask_adm_4(at: TimeFound) -> Breaches:
+    return finds_the_first_since.judge(at.key, at.number, at.first)
+
+
+@asked(
+    knows_its_groups,
+    on=NumberAnswered,
+    where=lambda at: at.ask.question == "group",
+)
+def _ask_adm_5(at: NumberAnswered) -> Breaches:
+    return knows_its_groups.judge(at.ask, at.number, at.possible)
+
+
+@asked(
+    knows_who_has_a_lock,
+    on=NumberAnswered,
+    where=lambda at: at.ask.question == "lock",
+)
+def _ask_adm_6(at: NumberAnswered) -> Breaches:
+    return knows_who_has_a_lock.judge(at.ask, at.number, at.possible)

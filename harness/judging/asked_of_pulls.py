@@ -144,7 +144,7 @@ def _ask_of_topic(at: PullAnswered | PullKept, code: BrokerCode | None) -> Breac
     return refused_for_its_topic.judge(
         at.pull,
         code,
-        topics.queue_nums(topic),
+        topics.read_queues(topic),
         must_know=topics.must_know(topic),
         may_know=topics.may_know(topic),
     )

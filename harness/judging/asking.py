@@ -57,6 +57,8 @@ from crashmq.models.knowledge.moments import (
     MediumSeen,
     MessageDelivered,
     Moment,
+    NamesAnswered,
+    NumberAnswered,
     OffsetAnswered,
     OffsetCommitted,
     OffsetsFound,
@@ -83,7 +85,9 @@ from crashmq.models.knowledge.moments import (
     StatisticsSeen,
     StepOver,
     StoreUp,
+    TimeFound,
     TopicGone,
+    TopicsGone,
 )
 from crashmq.models.knowledge.moments_of_consumers import (
     ConsumerCommitted,
@@ -115,7 +119,9 @@ from crashmq.models.knowledge.moments_of_consumers import (
     QueuePersisted,
     QueuesShared,
     QueuesTaken,
+    ResetObeyed,
     TableTurned,
+    TopicsChanged,
     TopicsNeeded,
 )
 from crashmq.models.knowledge.moments_of_pulls import (
@@ -198,6 +204,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     MediumSeen: (*TELLS_ALL, Fact.LOSES_POWER),
     **dict.fromkeys((DeletionOver, DeletionRefused), (*TELLS_ALL, Fact.DELETES)),
     TopicGone: (*TELLS_ALL, Fact.DELETES),
+    TopicsGone: (*TELLS_ALL, Fact.DELETES),
     PositionsSeen: (Fact.TELLS_POSITIONS,),
     PutsOrdered: (Fact.RUNS_SEVERAL,),
     PullBeside: TELLS_ALL,
@@ -215,6 +222,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
         (
             *(OffsetAnswered, OffsetCommitted, QueueBegun, OffsetsPersisted),
             *(CommitAnswered, ResetAnswered, LowestAnswered),
+            *(NamesAnswered, NumberAnswered, TimeFound),
         ),
         (*TELLS_ALL, Fact.TRACKS_PROGRESS),
     ),
@@ -227,7 +235,8 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
             *(LockAnswered, LockNeeded, QueueGivenBack, QueueBegunAnew),
             *(ConsumerCommitted, PullMoved, MoveTaken, MembersListed, TopicsNeeded),
             *(HeartbeatOver, LocksRenewed, QueuePersisted, QueuesTaken),
-            *(GivenBackAgain, PullsSuspended, MessageSent),
+            *(GivenBackAgain, PullsSuspended, MessageSent, ResetObeyed),
+            TopicsChanged,
         ),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS, Fact.TRACKS_PROGRESS),
     ),

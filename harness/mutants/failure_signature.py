@@ -24,6 +24,8 @@ from crashmq.models.ops import (
     UNIT_END,
     UNIT_ENTRY,
     UNIT_ORDER,
+    CleanOffsets,
+    CleanTopics,
     Crash,
     Damage,
     DeleteTopic,
@@ -37,6 +39,7 @@ from crashmq.models.ops import (
     ResetOffset,
     Restart,
     SendMessage,
+    TellReset,
     Together,
     parts,
 )
@@ -202,9 +205,9 @@ def _asked(op: Event) -> Iterator[str]:
                 yield "batch"
             case SendMessage():
                 yield "send"
-            case DeleteTopic():
+            case DeleteTopic() | CleanTopics() | CleanOffsets():
                 yield "deletion"
-            case ResetOffset():
+            case ResetOffset() | TellReset():
                 yield "reset"
             case Together():
                 yield "callers at once"

@@ -23,7 +23,9 @@ from crashmq.models.observations import (
     Statistics,
 )
 from crashmq.models.ops import (
+    AskBroker,
     Boundary,
+    ChangeTopic,
     ConsumerEnd,
     ConsumerTask,
     ConsumeStatus,
@@ -228,6 +230,12 @@ class Deletes(Protocol):
     def delete_topic(self, topic: str, queue_id: int) -> Observation:
         """Delete a topic, or one queue if ``queue_id`` >= 0; returns a ``Deleted``."""
 
+    def clean_topics(self, retained: Sequence[str]) -> Observation:
+        """Delete all topics but ``retained``, its own and light queues.
+
+        Returns ``TopicsCleaned``, or ``Skipped`` if a broker decides what is retained.
+        """
+
     def mtime_ms(self, path: str) -> int:
         """The mtime of a file, which says if it has expired."""
 
@@ -276,6 +284,18 @@ class TracksProgress(Protocol):
     def query_lowest_offsets(self, group: str, topic: str) -> Observation:
         """The lowest offset on each queue of all groups but one: ``LowestOffsets``."""
 
+    def clean_offsets(self, topic: str) -> Observation:
+        """Remove the offsets of all groups on a topic: ``Done``."""
+
+    def change_topic(self, change: ChangeTopic) -> Observation:
+        """Create or change a topic: ``Done``, or ``Skipped`` if that is not allowed."""
+
+    def ask_broker(self, ask: AskBroker) -> Observation:
+        """Answer an administrator's question: ``NamesTold`` or ``NumberTold``.
+
+        Times are milliseconds since its ``epoch_ms``.
+        """
+
     def offsets(self) -> tuple[tuple[tuple[str, str, int], int], ...] | None:
         """The offset of every group, topic and queue_id, sorted.
 
@@ -309,6 +329,14 @@ class RunsConsumers(Protocol):
         self, client: str, nth: int, times: int, status: ConsumeStatus
     ) -> Observation:
         """Let it consume waiting messages: ``Ran``, with their number."""
+
+    def tell_reset(
+        self, client: str, topic: str, queue_id: int, offset: int
+    ) -> Observation:
+        """Let it be told by the broker to begin a queue elsewhere: ``Done``.
+
+        ``Skipped`` if it broadcasts or does not have the queue.
+        """
 
 
 class HoldsPulls(Protocol):

@@ -151,6 +151,10 @@ class ChildStore:
         """Delete a topic, or one queue of it."""
         return self._verb("delete_topic", topic, queue_id)
 
+    def clean_topics(self, retained: Sequence[str]) -> Observation:
+        """Delete all topics but ``retained``."""
+        return self._verb("clean_topics", retained)
+
     def mtime_ms(self, path: str) -> int:
         """The mtime of a file."""
         return (self._disk.root / path).stat().st_mtime_ns // 1_000_000

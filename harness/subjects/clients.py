@@ -71,6 +71,7 @@ from crashmq.models.history import (
     PullReceived,
     PullSent,
     QueuesHeld,
+    ResetTold,
     Resubscribed,
     SentBack,
 )
@@ -303,6 +304,21 @@ class _Client:
                 expression_type=op.expression_type,
             )
             self._clients.note(Resubscribed(op, is_done=True))
+
+    def begin_elsewhere(self, topic: str, queue_id: int, offset: int) -> Observation:
+        """Do what the broker tells it: begin a queue that it has at an offset."""
+        table = self.consumer.process_queue_table.items()
+        its = [
+            queue
+            for queue, of_queue in table
+            if (queue.topic, queue.queue_id) == (topic, queue_id)
+            and not of_queue.dropped
+        ]
+        if not its or self.op.broadcasts:
+            return Skipped("the consumer has no such queue, or broadcasts")
+        self._clients.note(ResetTold(self.queue_of_mine(its[0]), offset))
+        self.consumer.reset_offset(topic, {its[0]: offset})
+        return Done()
 
     def tell_queues(self) -> None:
         """Record which queues the consumer has now."""
@@ -639,6 +655,18 @@ class Clients:
             return Ran(work)
 
         return self._by(client, turn)
+
+    def tell_reset(
+        self, client: str, topic: str, queue_id: int, offset: int
+    ) -> Observation:
+        """Let the broker tell a client's consumer to begin a queue at an offset."""
+
+        def reset(running: _Client) -> Observation:
+            seen = running.begin_elsewhere(topic, queue_id, offset)
+            running.tell_queues()
+            return seen
+
+        return self._by(client, reset)
 
     def consume(
         self, client: str, nth: int, times: int, status: ConsumeStatus

@@ -21,7 +21,6 @@ from crashmq.engine.client.consumer.store.remote_broker_offset_store import (
     RemoteBrokerOffsetStore,
 )
 from crashmq.engine.common.message_queue import MessageQueue
-from crashmq.engine.common.subscription_group_config import SubscriptionGroupConfig
 from crashmq.engine.host.runtime import Runtime
 from crashmq.engine.remoting.pull_message import (
     PullMessageRequest,
@@ -30,6 +29,11 @@ from crashmq.engine.remoting.pull_message import (
 )
 from crashmq.engine.remoting.response_code import ResponseCode
 from crashmq.engine.store.errors import StoreStopped
+from crashmq.harness.subjects.questions import (
+    answer_of_broker,
+    change_topic,
+    configure_group,
+)
 from crashmq.harness.subjects.subscribers import Subscribers
 from crashmq.models.observations import (
     BROKER_CODES,
@@ -45,7 +49,14 @@ from crashmq.models.observations import (
     QueueTaken,
     Skipped,
 )
-from crashmq.models.ops import FromWhere, PullThroughBroker, ResetTarget
+from crashmq.models.ops import (
+    AskBroker,
+    ChangeTopic,
+    FromWhere,
+    PullThroughBroker,
+    ResetTarget,
+)
+from crashmq.models.program import Setup
 
 BROKER_NAME = "broker-a"
 _WHERE = {
@@ -150,19 +161,8 @@ class Consumers:
         self, group: str, retry_max_times: int, consume_timeout_minute: int
     ) -> Observation:
         """Set a group's configuration at the broker."""
-        if not self.broker.is_started:
-            return _STOPPING
-        admin = self.broker.admin_broker_processor
-        config = SubscriptionGroupConfig(
-            group,
-            retry_max_times=retry_max_times,
-            consume_timeout_minute=consume_timeout_minute,
-        )
-        try:
-            admin.update_and_create_subscription_group(config)
-        except StoreStopped:
-            return _STOPPING
-        return Done()
+        told = retry_max_times, consume_timeout_minute
+        return configure_group(self.broker, group, *told)
 
     def clone_offset(self, group: str, target: str, topic: str) -> Observation:
         """Copy a group's offsets to another one, whose consumer forgets its own."""
@@ -180,6 +180,27 @@ class Consumers:
         except StoreStopped:
             return _STOPPING
         return LowestOffsets(tuple(sorted(lowest.items())))
+
+    def clean_offsets(self, topic: str) -> Observation:
+        """Remove all offsets on a topic; the consumers forget theirs too."""
+        if not self.broker.is_started:
+            return _STOPPING
+        try:
+            self._manager.clean_offset_by_topic(topic)
+        except StoreStopped:
+            return _STOPPING
+        for store in [*self._stores.values()]:
+            for queue in store.clone_offset_table(topic):
+                store.remove_offset(queue)
+        return Done()
+
+    def change_topic(self, change: ChangeTopic) -> Observation:
+        """Create or change a topic at the broker."""
+        return change_topic(self.broker, change)
+
+    def ask(self, question: AskBroker, setup: Setup) -> Observation:
+        """Ask the broker a question."""
+        return answer_of_broker(self.broker, question, setup)
 
     def take_queue(
         self, group: str, topic: str, queue_id: int, where: FromWhere, since_ms: int

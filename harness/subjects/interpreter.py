@@ -25,6 +25,7 @@ from crashmq.harness.subjects.subject import (
     why_skipped,
 )
 from crashmq.models.describe import describe
+from crashmq.models.files.inferred_deletions import is_kept_topic
 from crashmq.models.files.message_delay_level import DelayLevels
 from crashmq.models.files.places import is_of_a_store
 from crashmq.models.history import (
@@ -77,6 +78,7 @@ from crashmq.models.observations import (
     ClockMoved,
     Crashed,
     Damaged,
+    Deleted,
     Failed,
     FilteredPull,
     Interleaved,
@@ -98,6 +100,7 @@ from crashmq.models.observations import (
     Skipped,
     Started,
     Stopped,
+    TopicsCleaned,
     World,
 )
 from crashmq.models.ops import (
@@ -105,6 +108,10 @@ from crashmq.models.ops import (
     EVERYTHING,
     NESTING_MAX,
     AdvanceClock,
+    AskBroker,
+    ChangeTopic,
+    CleanOffsets,
+    CleanTopics,
     CloneOffset,
     CommitOffset,
     ConfigureGroup,
@@ -146,6 +153,7 @@ from crashmq.models.ops import (
     StartConsumer,
     Subscribe,
     TakeQueue,
+    TellReset,
     Together,
     TurnConsumer,
     Unsubscribe,
@@ -216,6 +224,7 @@ class Interpreter:
         self._life = life
         self._step = 0
         self._pulls = 0
+        self._topics: set[str] = set()
         self._history = History()
         self._running = _Running()
         self._subject.tell_consumers_to(self._note_of_consumer)
@@ -325,7 +334,7 @@ class Interpreter:
                 return subject.advance_clock(ms)
             case RunService(service, times):
                 return self._run_service(service, times, who)
-            case TurnConsumer() | Consume():
+            case TurnConsumer() | Consume() | TellReset():
                 return self._turn_consumer(op)
             case SearchOffset() | PullMessage() | LookMessage() | QueryMessage():
                 return self._read(op, who)
@@ -339,9 +348,13 @@ class Interpreter:
                 return subject.delete_manually()
             case DeleteTopic():
                 return self._delete_topic(op, who)
+            case CleanTopics():
+                return self._clean_topics(op, who)
             case ResetOffset() | TakeQueue() | ConfigureGroup() | DeleteGroup():
                 return self._progress(op, who)
             case CommitOffset() | QueryOffset() | CloneOffset() | QueryLowestOffsets():
+                return self._progress(op, who)
+            case CleanOffsets() | ChangeTopic() | AskBroker():
                 return self._progress(op, who)
             case StartConsumer() | Resubscribe() | EndConsumer():
                 return self._turn_consumer(op)
@@ -534,6 +547,7 @@ class Interpreter:
 
     def _ask(self, who: int, messages: tuple[MessageToPut, ...]) -> int:
         self._running.puts += len(messages)
+        self._topics.update([message.topic for message in messages])
         return self._note(who, PutAsked(messages))
 
     def _timed(self, put: Callable[[], Observation]) -> tuple[Observation, int]:
@@ -574,6 +588,30 @@ class Interpreter:
         self._note(who, DeletionEnded(asked, seen))
         return seen
 
+    def _clean_topics(self, op: CleanTopics, who: int) -> Observation:
+        """Note a deletion of each topic that may go; which do is told afterwards."""
+        if not self._subject.is_up:
+            return Skipped("the store is down")
+        if self._subject.begins_with():
+            return Skipped("it began with topics that no op has put to")
+        retained = tuple(op.retained.split(",")) if op.retained else ()
+        unused = sorted(self._topics - {*retained})
+        asked = {
+            topic: self._note(who, DeletionAsked(DeleteTopic(topic)))
+            for topic in unused
+            if not is_kept_topic(topic)
+        }
+        seen = self._subject.clean_topics(retained)
+        if not isinstance(seen, TopicsCleaned):
+            return seen
+        dead = dict(seen.rows)
+        for topic in dead:
+            if topic not in asked:  # somebody has put to it meanwhile
+                asked[topic] = self._note(who, DeletionAsked(DeleteTopic(topic)))
+        for topic, number in asked.items():
+            self._note(who, DeletionEnded(number, Deleted(dead.get(topic, -1))))
+        return seen
+
     def _progress(self, op: ProgressOp, who: int) -> Observation:
         if not self._subject.is_up:
             return Skipped("the store is down")
@@ -602,6 +640,12 @@ class Interpreter:
                 return subject.clone_offset(group, target, topic)
             case QueryLowestOffsets(group, topic):
                 return subject.query_lowest_offsets(group, topic)
+            case CleanOffsets(topic):
+                return subject.clean_offsets(topic)
+            case ChangeTopic():
+                return subject.change_topic(op)
+            case AskBroker():
+                return subject.ask_broker(op)
 
     def _turn_consumer(self, op: ConsumerOp) -> Observation:
         subject = self._subject
@@ -616,6 +660,8 @@ class Interpreter:
                 return subject.turn_consumer(client, task, times)
             case Consume(client, nth, times, status):
                 return subject.consume(client, nth, times, status)
+            case TellReset(client, topic, queue_id, offset):
+                return subject.tell_reset(client, topic, queue_id, offset)
 
     def _pull_through_broker(self, op: PullThroughBroker, who: int) -> Observation:
         subject = self._subject

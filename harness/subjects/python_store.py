@@ -57,9 +57,12 @@ from crashmq.models.observations import (
     Started,
     Statistics,
     Stopped,
+    TopicsCleaned,
 )
 from crashmq.models.ops import (
+    AskBroker,
     Boundary,
+    ChangeTopic,
     ConsumerEnd,
     ConsumerTask,
     ConsumeStatus,
@@ -299,6 +302,22 @@ class PythonStore:
         deleted = store.deleted_topics
         return Deleted(deleted.dead_below(topic, queue_id) if count else -1)
 
+    def clean_topics(self, retained: Sequence[str]) -> Observation:
+        """Delete all topics but ``retained``."""
+        store = self._store
+        if store is None:
+            return _SKIPPED_DOWN
+        if self._consumers is not None:
+            return Skipped("its broker knows which topics are in use")
+        dead = store.deleted_topics.dead_topics
+        try:
+            count = store.clean_unused_topic(retained)
+        except StoreStopped as stopped:
+            return Skipped(str(stopped))
+        now = store.deleted_topics.dead_topics
+        rows = [(name, at) for name, at in now.items() if dead.get(name) != at]
+        return TopicsCleaned(count, tuple(sorted(rows)))
+
     def commit_offset(
         self, group: str, topic: str, queue_id: int, offset: int
     ) -> Observation:
@@ -366,6 +385,24 @@ class PythonStore:
             return _SKIPPED_NO_PROGRESS
         return self._consumers.query_lowest_offsets(group, topic)
 
+    def clean_offsets(self, topic: str) -> Observation:
+        """Remove the offsets of all groups on a topic."""
+        if self._consumers is None:
+            return _SKIPPED_NO_PROGRESS
+        return self._consumers.clean_offsets(topic)
+
+    def change_topic(self, change: ChangeTopic) -> Observation:
+        """Create or change a topic at the broker."""
+        if self._consumers is None:
+            return _SKIPPED_NO_PROGRESS
+        return self._consumers.change_topic(change)
+
+    def ask_broker(self, ask: AskBroker) -> Observation:
+        """Answer an administrator's question."""
+        if self._consumers is None:
+            return _SKIPPED_NO_PROGRESS
+        return self._consumers.ask(ask, self.setup)
+
     def pull_through_broker(
         self,
         pull: PullThroughBroker,
@@ -406,6 +443,12 @@ class PythonStore:
     ) -> Observation:
         """Let it work on messages that wait."""
         return self._clients.consume(client, nth, times, status)
+
+    def tell_reset(
+        self, client: str, topic: str, queue_id: int, offset: int
+    ) -> Observation:
+        """Let the broker tell it to begin a queue at an offset."""
+        return self._clients.tell_reset(client, topic, queue_id, offset)
 
     @property
     def _has_clients(self) -> bool:

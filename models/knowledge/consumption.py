@@ -323,12 +323,25 @@ class Consumption(Forked):
         for queue in [one for one in self.leaving if one.client == client]:
             del self.leaving[queue]
 
-    def holds(self, client: str, queues: tuple[tuple[str, int], ...]) -> None:
-        """Record all queues that are now assigned to a consumer."""
-        self.held[client] = queues
-        self._keep_of(client, queues)
+    def holds(
+        self,
+        client: str,
+        queues: tuple[tuple[str, int], ...],
+        locked: tuple[tuple[str, int], ...] = (),
+    ) -> None:
+        """Record all queues that are now assigned to a consumer.
 
-    def _keep_of(self, client: str, queues: tuple[tuple[str, int], ...]) -> None:
+        It may be about to take those of ``locked``, so their locks stay known.
+        """
+        self.held[client] = queues
+        self._keep_of(client, queues, locked)
+
+    def _keep_of(
+        self,
+        client: str,
+        queues: tuple[tuple[str, int], ...],
+        locked: tuple[tuple[str, int], ...] = (),
+    ) -> None:
         gone = [
             one
             for one in self.shares
@@ -338,7 +351,7 @@ class Consumption(Forked):
             share = self.shares.pop(one)
             if self.is_locking(client):
                 self.leaving[one] = share
-        self.locks.forgotten(client, queues)
+        self.locks.forgotten(client, (*queues, *locked))
 
     def reads_file(self, queue: OneQueue, offset: int) -> int:
         """The offset that a broadcasting consumer must have in its file; -1: none.
@@ -372,6 +385,19 @@ class Consumption(Forked):
             for queue, share in shares.items():
                 if self.key_of(queue) == key:
                     shares[queue] = share._replace(begins_group=False)
+
+    def told_to_begin(self, queue: OneQueue, offset: int) -> None:
+        """Record that a broker tells a consumer to begin its queue at an offset.
+
+        The consumer drops what it has of the queue, and need not have consumed it; its
+        group need not consume what lies below.
+        """
+        key = self.key_of(queue)
+        self.owed.since[key] = max(offset, self.owed.since.get(key, offset))
+        for shares in (self.shares, self.leaving):
+            shares.pop(queue, None)
+        self.taken.pop(queue, None)
+        self.told.pop(queue, None)
 
     def committed(self, queue: OneQueue, offset: int) -> None:
         """Record that a consumer has committed an offset."""

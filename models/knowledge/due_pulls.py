@@ -82,6 +82,8 @@ class DuePulls(Forked):
         heard: the run of the broker from which each consumer certainly heard last.
         moved: the offset to which PULL_OFFSET_MOVED sent a consumer that has not pulled
             there yet.
+        told: the offset at which its broker told a consumer to begin, which has not
+            committed anything since.
         asked_ms: when each client's consumer was last asked to consume.
         unsure_locks: queues where it is unknown which of several lock answers the
             consumer got last.
@@ -94,9 +96,16 @@ class DuePulls(Forked):
     halfway: dict[str, int] = field(default_factory=dict)
     heard: dict[OneQueue, int] = field(default_factory=dict)
     moved: dict[OneQueue, int] = field(default_factory=dict)
+    told: dict[OneQueue, int] = field(default_factory=dict)
     asked_ms: dict[str, int] = field(default_factory=dict)
     unsure_locks: set[OneQueue] = field(default_factory=set)
     suspended: dict[str, bool] = field(default_factory=dict)
+
+    def ended(self, client: str) -> None:
+        """Record that a client's consumer has ended."""
+        self.forget(client)
+        self.suspended.pop(client, None)
+        self.told = {one: at for one, at in self.told.items() if one.client != client}
 
     def forget(self, client: str, but_for: tuple[tuple[str, int], ...] = ()) -> None:
         """Record that only the queues ``but_for`` are assigned to a client now."""

@@ -28,6 +28,7 @@ from crashmq.models.knowledge.moments import (
     ResetAnswered,
     RoundOver,
     SearchOver,
+    TimeFound,
 )
 from crashmq.models.knowledge.moments_of_consumers import LockAnswered
 from crashmq.models.knowledge.moments_of_pulls import PullAnswered, PullKept
@@ -286,6 +287,8 @@ def _queue_is_settled(at: Moment) -> bool:
             return not is_half_dispatched(at, (read.topic, read.queue_id))
         case CommitAnswered() | ResetAnswered() | QueueBegun():
             return not is_half_dispatched(at, at.key[1:])
+        case TimeFound(key=key):
+            return not is_half_dispatched(at, key)
         case LowestAnswered(possible=queues):
             keys = [(at.topic, queue_id) for queue_id in queues]
             return not any(is_half_dispatched(at, key) for key in keys)

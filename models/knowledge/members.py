@@ -15,6 +15,7 @@ class Members(Forked):
         heard_ms: by group and client, the time of the last heartbeat.
         left: the clients of a group that have unregistered, or whose connection closed.
         last_ms: as ``heard_ms``, but clients that have ended stay in it.
+        subscribed: by group, the topics that its newest heartbeat told; None: unknown.
         expired: the clients of a group that a scan of the broker found silent for too
             long, without a heartbeat since.
     """
@@ -23,6 +24,12 @@ class Members(Forked):
     left: dict[tuple[str, str], bool] = field(default_factory=dict)
     last_ms: dict[tuple[str, str], int] = field(default_factory=dict)
     expired: dict[tuple[str, str], bool] = field(default_factory=dict)
+
+    subscribed: dict[str, frozenset[str] | None] = field(default_factory=dict)
+
+    def told(self, group: str, topics: frozenset[str] | None) -> None:
+        """Record what a heartbeat said that its group subscribes; None: unknown."""
+        self.subscribed[group] = topics
 
     def heard(self, group: str, client: str, at_ms: int) -> None:
         """Record a heartbeat."""

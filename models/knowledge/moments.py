@@ -38,8 +38,11 @@ from crashmq.models.observations import (
     Started,
     Statistics,
     Stopped,
+    TopicsCleaned,
 )
 from crashmq.models.ops import (
+    AskBroker,
+    CleanTopics,
     LookMessage,
     PullFiltered,
     PullMessage,
@@ -420,6 +423,14 @@ class TopicGone(Moment):
 
 
 @dataclass(slots=True)
+class TopicsGone(Moment):
+    """The op itself was a deletion of all topics that are not retained."""
+
+    op: CleanTopics
+    cleaned: TopicsCleaned
+
+
+@dataclass(slots=True)
 class LogShortened(Moment):
     """The log begins later than before; the model does not know that yet."""
 
@@ -714,6 +725,44 @@ class LowestAnswered(Moment):
     topic: str
     rows: Sequence[tuple[int, int]]
     possible: Mapping[int, frozenset[int]]
+
+
+@dataclass(slots=True)
+class NamesAnswered(Moment):
+    """A broker has answered a question by names.
+
+    Attributes:
+        ask: the question.
+        names: the answer.
+        must: the names that it must contain.
+        may: the names that it may contain.
+    """
+
+    ask: AskBroker
+    names: Sequence[str]
+    must: frozenset[str]
+    may: frozenset[str]
+
+
+@dataclass(slots=True)
+class NumberAnswered(Moment):
+    """A broker has answered a question by a number; ``possible`` are right answers."""
+
+    ask: AskBroker
+    number: int
+    possible: frozenset[int]
+
+
+@dataclass(slots=True)
+class TimeFound(Moment):
+    """A broker has answered a search by time that ran alone.
+
+    ``first`` is the right answer.
+    """
+
+    key: QueueKey
+    number: int
+    first: int
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ from crashmq.models.knowledge.moments import Moment
 from crashmq.models.knowledge.progress import TopicsWritten
 from crashmq.models.knowledge.reference import QueueKey
 from crashmq.models.knowledge.subscriptions import Asked
+from crashmq.models.knowledge.topics import Shape
 from crashmq.models.messages import MessageToPut
 
 
@@ -189,13 +190,27 @@ class MessageSent(Moment):
             topic is not one of retries.
         queues: how many queues its topic has in the broker's file, -1: it is not
             there; None: the topic is one of a group, or something may have changed the
-            file.
+            file, or an administrator may have changed it.
+        is_taken: the broker has to pass it to the store, which itself refuses a queue
+            id below 0; None: that is unknown.
     """
 
     sent: SendAnswered
     copies: Sequence[MessageToPut]
     is_dead: bool | None
     queues: int | None
+    is_taken: bool | None
+
+
+@dataclass(slots=True)
+class TopicsChanged(Moment):
+    """The broker's file of topics, after a change or as a start found it.
+
+    ``possible`` has each topic that an administrator has changed, and what it may be.
+    """
+
+    rows: Mapping[str, Any]
+    possible: Mapping[str, frozenset[Shape]]
 
 
 @dataclass(slots=True)
@@ -327,6 +342,18 @@ class QueueGivenBack(Moment):
     queue: OneQueue
     told: int
     worked_until: int
+
+
+@dataclass(slots=True)
+class ResetObeyed(Moment):
+    """A consumer commits a queue after its broker told it to begin it elsewhere.
+
+    ``told`` is where; ``sent`` is what it commits.
+    """
+
+    queue: OneQueue
+    told: int
+    sent: int
 
 
 @dataclass(slots=True)

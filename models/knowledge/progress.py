@@ -119,7 +119,8 @@ class Progress(Forked):
         pending: queues with a reset that consumers have perhaps not got yet.
         is_persisted: a persist has ended, so the file exists.
         is_doubtful: something other than a crash may have changed the file.
-        pulls: the pulls that the broker has not answered yet.
+        pulls: the pulls that the broker has not answered yet, and where groups pull
+            next.
         filters: the subscriptions of groups.
         topics: the topics that the broker knows.
         members: the members of groups that the broker knows.
@@ -174,11 +175,23 @@ class Progress(Forked):
             elif key in self.pending:
                 self.pending[key] = False
 
+    def pulls_next(self, key: OffsetKey, offset: int, *, is_certain: bool) -> None:
+        """Record where a group pulls next, or may pull next."""
+        told, known = frozenset({offset}), self.pulls.next_offsets
+        known[key] = told if is_certain else told | known.get(key, _NONE)
+
+    def where_it_pulls(self, key: OffsetKey) -> frozenset[int]:
+        """Where a group may pull next; -1: it has no offset either."""
+        told = self.pulls.next_offsets.get(key, _NONE)
+        return (told - _NONE) | self.of(key) if NO_OFFSET in told else told
+
     def may_be_gone(self, keys: Iterable[OffsetKey]) -> None:
         """Record that these offsets may have been removed."""
         for key in keys:
             self.now[key] = self.of(key) | _NONE
             self.kept[key] = self.may_be_kept(key) | _NONE
+            if key in self.pulls.next_offsets:
+                self.pulls.next_offsets[key] |= _NONE
             if key in self.pending:
                 self.pending[key] = False
 
@@ -187,6 +200,7 @@ class Progress(Forked):
         for key in keys:
             self.now[key] = self.kept[key] = _NONE
             self.pending.pop(key, None)
+            self.pulls.next_offsets.pop(key, None)
 
     def keys_of(
         self, *, group: str = "", topic: str = "", queue_id: int = -1
@@ -194,7 +208,7 @@ class Progress(Forked):
         """The keys that may have an offset, by group, topic, queue; "" and -1: any."""
         return sorted(
             key
-            for key in {*self.now, *self.kept, *self.pending}
+            for key in {*self.now, *self.kept, *self.pending, *self.pulls.next_offsets}
             if group in ("", key[0])
             and topic in ("", key[1])
             and queue_id in (-1, key[2])
@@ -209,13 +223,14 @@ class Progress(Forked):
     def ended(self) -> None:
         """Record the end of the broker's run: only the file is left."""
         self.now = dict(self.kept)
-        self.pending = {}
+        self.pending, self.pulls.next_offsets = {}, {}
 
     def loaded(self, rows: OffsetRows) -> None:
         """Record the offsets that a start has loaded and written again."""
         self.now = {key: frozenset({offset}) for key, offset in rows}
         self.kept = dict(self.now)
         self.pending, self.is_doubtful = {}, False
+        self.pulls.next_offsets = {}
         self.is_persisted = bool(rows)
 
     def in_files(self) -> Iterable[OffsetKey]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from crashmq.models.files.offsets import OffsetKey
 from crashmq.models.ops import PullThroughBroker
 from crashmq.models.plain_state import Forked
 
@@ -24,18 +25,21 @@ class OpenPull:
 
 @dataclass(slots=True)
 class Pulls(Forked):
-    """The unanswered pulls of one run of a broker.
+    """The unanswered pulls of one run of a broker, and where groups pull next.
 
     Attributes:
         open: the pulls, by number.
         resets: for the step in progress, by number of a pull, the offset of the reset
             that it must have got; -1: it may have got one.
+        next_offsets: by group, topic and queue, where the group may pull next by its
+            last pull; -1: by its committed offset.
         replicated: the phy_offset up to which replicas have the log, in a store that
             waits for them.
     """
 
     open: dict[int, OpenPull] = field(default_factory=dict)
     resets: dict[int, int] = field(default_factory=dict)
+    next_offsets: dict[OffsetKey, frozenset[int]] = field(default_factory=dict)
     replicated: int = 0
 
     @property

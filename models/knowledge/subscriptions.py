@@ -142,6 +142,13 @@ class Subscriptions(Forked):
             if told.group == group
         )
 
+    def topics_told_by(self, client: str) -> frozenset[str] | None:
+        """The topics that a client's heartbeat tells now; None: unknown."""
+        told = self.by_client.get(client)
+        if told is None or client in self.changing:
+            return None
+        return frozenset(told.topics)
+
     def asked_by(self, client: str, topic: str) -> Asked | None:
         """A client's present subscription to a topic; None: unknown."""
         if topic.startswith(RETRY_PREFIX):

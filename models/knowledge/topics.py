@@ -6,8 +6,8 @@ broker's own topics from its first start on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Final
+from dataclasses import dataclass, field
+from typing import ClassVar, Final, NamedTuple
 
 from crashmq.models.files.message_delay_level import DEFAULT_LEVELS
 from crashmq.models.files.record import SCHEDULE_TOPIC
@@ -18,13 +18,19 @@ from crashmq.models.history import (
     FilePlanted,
     Happening,
     LifeEnded,
+    ProgressAnswered,
+    ProgressAsked,
     PutAnswered,
     PutAsked,
     Step,
 )
 from crashmq.models.knowledge.promises import Promises
 from crashmq.models.messages import MessageToPut
-from crashmq.models.observations import Deleted
+from crashmq.models.observations import (
+    Deleted,
+    Done,
+)
+from crashmq.models.ops import ChangeTopic
 from crashmq.models.plain_state import Forked
 
 LIGHT = "%LMQ%"
@@ -47,6 +53,17 @@ _OURS = "%"
 """So begin the topics that a broker makes for groups."""
 
 
+class Shape(NamedTuple):
+    """The queues of a topic, and whether producers may send to it."""
+
+    read_queues: int = QUEUES_OF_A_TOPIC
+    write_queues: int = QUEUES_OF_A_TOPIC
+    is_writeable: bool = True
+
+
+_AS_MADE: Final = frozenset({Shape()})
+
+
 @dataclass(slots=True)
 class Topics(Forked):
     """The topics of one broker.
@@ -54,6 +71,9 @@ class Topics(Forked):
     Attributes:
         sure: the topics that it must know, since it has accepted a message of them.
         possible: the topics that it may know, since someone has sent a message of them.
+        shapes: what topics may be that an administrator has changed; others are as
+            they were made.
+        changed: the topics that an administrator may ever have changed.
         is_doubtful: something other than the broker may have changed its table of
             topics.
     """
@@ -62,11 +82,14 @@ class Topics(Forked):
         {
             *(PutAsked, PutAnswered, DeletionAsked, DeletionEnded),
             *(LifeEnded, FileDamaged, FilePlanted),
+            *(ProgressAsked, ProgressAnswered),
         }
     )
 
     sure: frozenset[str] = frozenset(_OF_ITS_OWN)
     possible: frozenset[str] = frozenset(_OF_ITS_OWN)
+    shapes: dict[str, frozenset[Shape]] = field(default_factory=dict)
+    changed: frozenset[str] = frozenset()
     is_doubtful: bool = False
 
     def must_know(self, topic: str) -> bool:
@@ -85,6 +108,29 @@ class Topics(Forked):
             return 1 if topic.startswith(LIGHT) else None
         return _OF_ITS_OWN.get(topic, QUEUES_OF_A_TOPIC)
 
+    def shapes_of(self, topic: str) -> frozenset[Shape]:
+        """What a topic may be that is not one of a group."""
+        return self.shapes.get(topic, _AS_MADE)
+
+    def read_queues(self, topic: str) -> int | None:
+        """How many queues of a topic may be read; None: unknown."""
+        if topic not in self.changed:
+            return self.queue_nums(topic)
+        told = {shape.read_queues for shape in self.shapes_of(topic)}
+        return told.pop() if len(told) == 1 and not self.is_doubtful else None
+
+    def _may_change(self, op: ChangeTopic) -> None:
+        topic = op.topic
+        told = Shape(op.read_queues, op.write_queues, op.is_writeable)
+        self.shapes[topic] = self.shapes_of(topic) | {told}
+        self.changed |= {topic}
+        self.possible |= {topic}
+
+    def _has_changed(self, op: ChangeTopic) -> None:
+        told = Shape(op.read_queues, op.write_queues, op.is_writeable)
+        self.shapes[op.topic] = frozenset({told})
+        self.sure |= {op.topic}
+
     def saw(self, event: Happening, step: Step, promises: Promises) -> None:
         """Record an event of a step; only kinds listed in ``SEES`` matter."""
         match event:
@@ -96,14 +142,25 @@ class Topics(Forked):
                 place = min([answer.phy_offset for answer in answers], default=-1)
                 named = _named(its.messages)
                 self.sure |= {one for one in named if _outlives(one, place, step)}
+            case ProgressAsked(ChangeTopic() as op):
+                self._may_change(op)
+            case ProgressAnswered(asked, Done()):
+                change = step.entries[asked].event
+                assert isinstance(change, ProgressAsked), change
+                is_sure = step.is_alone and not step.fails_calls
+                if isinstance(change.op, ChangeTopic) and is_sure:
+                    self._has_changed(change.op)
             case DeletionAsked(op) if op.queue_id < 0:
                 self.sure -= {op.topic}
+                if op.topic in self.shapes:
+                    self.shapes[op.topic] |= _AS_MADE
             case DeletionEnded(asked, Deleted()):
                 its = step.entries[asked].event
                 assert isinstance(its, DeletionAsked), its
                 is_gone = step.is_alone and not step.fails_calls
                 if is_gone and its.op.queue_id < 0 and step.crash is None:
                     self.possible -= {its.op.topic}
+                    self.shapes.pop(its.op.topic, None)
             case LifeEnded(crash):
                 is_lost = promises.is_broken_by(crash.kind) or promises.reverts
                 if crash.kind == "power_loss":

@@ -40,6 +40,7 @@ from crashmq.models.knowledge.moments import (
     StepOver,
     StopOver,
     TopicGone,
+    TopicsGone,
 )
 from crashmq.models.knowledge.moments_of_pulls import DispatchSeen
 from crashmq.models.knowledge.progress import Recovered
@@ -62,11 +63,27 @@ from crashmq.models.knowledge.walk_reads import walk_reads, walk_reads_of
 from crashmq.models.knowledge.walk_rounds import walk_removals, walk_turned
 from crashmq.models.knowledge.walk_start import walk_start
 from crashmq.models.messages import FILLER_SIZE_MIN, MessageToPut
-from crashmq.models.observations import Deleted, Put, Ran, Skipped, Stopped
-from crashmq.models.ops import Consume, DeleteTopic, RunService, TurnConsumer
+from crashmq.models.observations import (
+    Deleted,
+    Put,
+    Ran,
+    Skipped,
+    Stopped,
+    TopicsCleaned,
+)
+from crashmq.models.ops import (
+    CleanTopics,
+    Consume,
+    DeleteTopic,
+    Event,
+    RunService,
+    TurnConsumer,
+)
 from crashmq.models.program import HOUR_MS, Setup
 
 _ANYWHERE = 1 << 62
+NOT_THERE = -1
+"""Where the records of a topic die that was not there to be deleted."""
 InFlight: TypeAlias = list[MessageToPut]
 EndedDeletions: TypeAlias = list[tuple[QueueKey, int]]
 
@@ -408,10 +425,9 @@ def _walk_running(at: At) -> Iterator[Moment]:
         if isinstance(seen, Ran):
             settled = not model.may_be_deleted
             yield FilesAtRest(*at, look.image(), now.reput_from_offset, settled)
-    elif isinstance(seen, Deleted):
+    elif isinstance(seen, Deleted | TopicsCleaned):
         yield FilesAtRest(*at, look.image(), now.reput_from_offset)
-        if isinstance(op, DeleteTopic) and seen.dead_below >= 0:
-            yield TopicGone(*at, op.topic, op.queue_id)
+        yield from _topics_gone(at, op, seen)
     if not step.starts and now.min_phy_offset > model.log_min:
         yield LogShortened(*at)
     _see_nothing_begin_later(at)
@@ -422,6 +438,17 @@ def _walk_running(at: At) -> Iterator[Moment]:
     yield PositionsSeen(*at)
     model.saw_positions(now)
     known.positions = now
+
+
+def _topics_gone(
+    at: At, op: Event, seen: Deleted | TopicsCleaned
+) -> Iterator[TopicGone | TopicsGone]:
+    if isinstance(op, CleanTopics) and isinstance(seen, TopicsCleaned):
+        yield TopicsGone(*at, op, seen)
+        for topic, _ in seen.rows:
+            yield TopicGone(*at, topic, ALL_QUEUES)
+    elif isinstance(op, DeleteTopic) and seen != Deleted(NOT_THERE):
+        yield TopicGone(*at, op.topic, op.queue_id)
 
 
 def _see_nothing_begin_later(at: At) -> None:

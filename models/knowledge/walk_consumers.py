@@ -20,6 +20,7 @@ from crashmq.models.history import (
     PullReceived,
     PullSent,
     QueuesHeld,
+    ResetTold,
     Resubscribed,
     SendAnswered,
     SentBack,
@@ -43,6 +44,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     PullMoved,
     QueueBegunAnew,
     QueueGivenBack,
+    ResetObeyed,
 )
 from crashmq.models.knowledge.names import key_in, name_of
 from crashmq.models.knowledge.progress import NO_OFFSET
@@ -59,7 +61,11 @@ from crashmq.models.knowledge.walk_expired import (
     saw_given_up,
     walk_expired,
 )
-from crashmq.models.knowledge.walk_locks import saw_locks, saw_returned
+from crashmq.models.knowledge.walk_locks import (
+    granted_beside,
+    saw_locks,
+    saw_returned,
+)
 from crashmq.models.knowledge.walk_members import OF_MEMBERS, walk_members
 from crashmq.models.knowledge.walk_moved import where_moved
 from crashmq.models.knowledge.walk_sends import saw_send
@@ -79,7 +85,7 @@ _OF_THEIRS = frozenset(
         *(ConsumerBegan, ConsumerEnded, Resubscribed, QueuesHeld),
         *(LocksAnswered, LocksReturned, OffsetRead, PullSent, PullReceived),
         *(Consumed, SentBack, SendAnswered, OffsetSent),
-        *(ListenerReturned, ExpiredCleaned),
+        *(ListenerReturned, ExpiredCleaned, ResetTold),
     }
 )
 OF_CONSUMERS = _OF_THEIRS | OF_MEMBERS
@@ -104,7 +110,7 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             known.resubscribed(op, is_done=is_done)
         case QueuesHeld(client, queues):
             yield from _gives_back(at, client, queues)
-            known.holds(client, queues)
+            known.holds(client, queues, granted_beside(at, client))
         case LocksAnswered():
             yield from saw_locks(at, event, at_ms)
         case LocksReturned(client, group, queues):
@@ -116,6 +122,7 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             yield from _needs_lock(at, queue)
             known.shares.pop(queue, None)
             known.leaving.pop(queue, None)
+            at.known.progress.due.told.pop(queue, None)
             known.taken[queue] = _taken(at, queue, offset, kept)
             if kept == offset == 0:  # of a group without one: it has one from now on
                 at.known.progress.set(known.key_of(queue), kept, is_certain=False)
@@ -138,6 +145,9 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             yield from saw_topics_needed(at, queue.group)
         case SendAnswered():
             yield from saw_send(at, event, at_ms)
+        case ResetTold(queue, offset):
+            known.told_to_begin(queue, offset)
+            at.known.progress.due.told[queue] = offset
         case OffsetSent():
             yield from _saw_offset_sent(at, event)
         case _:
@@ -169,6 +179,8 @@ def _begins(at: At, queue: OneQueue) -> frozenset[int] | None:
 
 
 def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
+    # If the broker holds it, there is nothing at its offset.
+    at.known.progress.pulls_next(queue[1:], queue_offset, is_certain=False)
     known = at.known.consumption
     share = known.shares.get(queue)
     if share is not None:
@@ -202,6 +214,9 @@ def _wanted(at: At, queue: OneQueue) -> Asked | None:
 
 def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
     known, queue = at.known.consumption, answer.queue
+    if answer.code in (*READ, MOVED):
+        offset, is_alone = answer.next_begin_offset, at.step.is_alone
+        at.known.progress.pulls_next(queue[1:], offset, is_certain=is_alone)
     share = known.shares.get(queue)
     if share is None or share.asked != answer.queue_offset:
         return  # it has given the queue back since
@@ -257,6 +272,7 @@ def _saw_commit(at: At, queue: OneQueue, offset: int) -> None:
 
 
 def _saw_offset_sent(at: At, event: OffsetSent) -> Iterator[Moment]:
+    yield from _saw_reset(at, event)
     known = at.known.consumption
     queue, offset, kept = event.queue, event.offset, event.kept
     if queue in known.taken:  # it tells where it begins before it pulls
@@ -266,6 +282,13 @@ def _saw_offset_sent(at: At, event: OffsetSent) -> Iterator[Moment]:
     if kept != NOT_KNOWN:
         yield from _saw_kept(at, queue, kept)
         yield from _stop_at_commit(at, queue, offset, kept)
+
+
+def _saw_reset(at: At, event: OffsetSent) -> Iterator[Moment]:
+    """Yield the moment of the first commit after the broker told of a reset."""
+    told = at.known.progress.due.told.pop(event.queue, None)
+    if told is not None and at.step.is_alone:
+        yield ResetObeyed(*at, event.queue, told, event.offset)
 
 
 def _saw_kept(at: At, queue: OneQueue, kept: int) -> Iterator[Moment]:

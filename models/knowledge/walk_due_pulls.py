@@ -104,8 +104,7 @@ def _saw(at: At, due: DuePulls, event: Happening, at_ms: int) -> None:
             due.halfway.pop(op.client, None)
             due.suspended.pop(op.client, None)
         case ConsumerEnded(client, _):
-            due.forget(client)
-            due.suspended.pop(client, None)
+            due.ended(client)
         case ConsumerSuspended(client, is_suspended):
             certain = at.step.is_undisturbed
             due.suspends(client, is_suspended=is_suspended, certain=certain)

@@ -35,6 +35,22 @@ def saw_returned(at: At, event: LocksReturned) -> None:
         at.known.consumption.locks.returned(queue, is_sure=_is_sure(at, queue))
 
 
+def granted_beside(at: At, client: str) -> tuple[tuple[str, int], ...]:
+    """The queues whose locks a client got in a step in which others act.
+
+    It may be about to take one, while another of its turns tells which it has.
+    """
+    if at.step.is_alone:
+        return ()
+    events = [entry.event for entry in at.step.entries]
+    return tuple(
+        queue
+        for event in events
+        if isinstance(event, LocksAnswered) and event.client == client
+        for queue in event.granted
+    )
+
+
 def _is_sure(at: At, queue: OneQueue) -> bool:
     """Whether the broker certainly acted in the order of the step's events."""
     step = at.step

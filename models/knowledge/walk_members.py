@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.history import (
     ConsumerEnded,
     Happening,
@@ -29,11 +30,24 @@ def _has_another_turn(at: At, client: str) -> bool:
     return any(turn.client == client for turn in turns)
 
 
+def _told_by(at: At, client: str, group: str) -> frozenset[str] | None:
+    """The topics that a heartbeat names; with retries unless the group broadcasts.
+
+    Source: DefaultMQPushConsumerImpl#copySubscription.
+    """
+    told = at.known.consumption.subscriptions.topics_told_by(client)
+    if told is None or at.known.consumption.is_broadcast(client):
+        return told
+    return told | {f"{RETRY_PREFIX}{group}"}
+
+
 def walk_members(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
     """Record heartbeats and ends; yield a moment where a broker lists members."""
     members = at.known.progress.members
     match event:
         case HeartbeatTaken(client, group):
+            told = _told_by(at, client, group) if at.step.is_alone else None
+            members.told(group, told)
             # One that ended beside its own heartbeat is known to be gone.
             if client in at.known.consumption.living:
                 members.heard(group, client, at_ms)

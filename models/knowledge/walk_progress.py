@@ -50,6 +50,7 @@ from crashmq.models.knowledge.moments import (
 from crashmq.models.knowledge.moments_of_pulls import OffsetBehindPull
 from crashmq.models.knowledge.progress import NO_OFFSET, Ends, Recovered
 from crashmq.models.knowledge.walk_consumers import OF_CONSUMERS, walk_consumers
+from crashmq.models.knowledge.walk_questions import first_since, saw_answer
 from crashmq.models.knowledge.walk_waiting import saw_work
 from crashmq.models.observations import (
     CODES_OF_READS,
@@ -57,6 +58,8 @@ from crashmq.models.observations import (
     Deleted,
     Done,
     LowestOffsets,
+    NamesTold,
+    NumberTold,
     Observation,
     OffsetKept,
     OffsetReset,
@@ -65,6 +68,9 @@ from crashmq.models.observations import (
     Stopped,
 )
 from crashmq.models.ops import (
+    AskBroker,
+    ChangeTopic,
+    CleanOffsets,
     CloneOffset,
     CommitOffset,
     Crash,
@@ -120,7 +126,7 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
             case ProgressAsked(op):
                 _saw_asked(at, number, op)
             case ProgressAnswered(asked, _):
-                yield from _answered(at, *answers[asked])
+                yield from _answered(at, *answers[asked], entry.at_ms)
             case BrokerPullAsked(pulled, pull, offset):
                 told[pulled] = offset
                 _saw_pull_asked(at, pull, offset)
@@ -199,7 +205,7 @@ def _settle_single_commits(at: At, before: Mapping[OffsetKey, frozenset[int]]) -
     """Record commits of a step as certain if nothing else wrote the same offset."""
     entries, progress = at.step.entries, at.known.progress
     asked = [one.event.op for one in entries if isinstance(one.event, ProgressAsked)]
-    others = (DeleteGroup, CloneOffset)
+    others = (DeleteGroup, CloneOffset, CleanOffsets)
     if at.step.deletions or any(isinstance(op, others) for op in asked):
         return
     writers = Counter(
@@ -309,6 +315,10 @@ def _saw_asked(at: At, number: int, op: ProgressOp) -> None:
     progress = at.known.progress
     if isinstance(op, DeleteGroup):
         progress.may_be_gone(progress.keys_of(group=op.group))
+    if isinstance(op, ChangeTopic):
+        progress.tables.topics = None  # its version rises, whatever is changed
+    if isinstance(op, CleanOffsets):
+        progress.may_be_gone(progress.keys_of(topic=op.topic))
     if at.step.is_alone:
         return
     match op:
@@ -384,14 +394,19 @@ def _deleted_nothing(
                 progress.pending[key] = pending[key]
 
 
-def _answered(at: At, op: ProgressOp, seen: object) -> Iterator[Moment]:
+def _answered(at: At, op: ProgressOp, seen: object, at_ms: int) -> Iterator[Moment]:
     progress, is_alone = at.known.progress, at.step.is_alone
     match op, seen:
         case DeleteGroup(group), Done():
             if is_alone and not at.step.fails_calls:
                 progress.gone(progress.keys_of(group=group))
+        case CleanOffsets(topic), Done():
+            if is_alone and not at.step.fails_calls:
+                progress.gone(progress.keys_of(topic=topic))
         case CloneOffset(source, target, topic), Done():
             progress.copied(source, target, topic, is_certain=is_alone)
+        case AskBroker(), (NamesTold() | NumberTold()):
+            yield from saw_answer(at, op, seen, at_ms)
         case QueryLowestOffsets(group, topic), LowestOffsets(rows):
             if is_alone:
                 yield LowestAnswered(*at, topic, rows, _lowest(at, group, topic))
@@ -451,7 +466,7 @@ def _targets(at: At, op: ResetOffset) -> frozenset[int]:
         case "end":
             return frozenset({queue.max_offset})
         case "time":
-            return frozenset({_first_since(at, op, op.offset)})
+            return frozenset({first_since(at, op.topic, op.queue_id, op.offset)})
 
 
 def _begins(at: At, op: TakeQueue) -> frozenset[int] | None:
@@ -466,18 +481,8 @@ def _begins(at: At, op: TakeQueue) -> frozenset[int] | None:
     if op.where == "last":
         begin = queue.max_offset
     elif op.where == "timestamp":
-        begin = _first_since(at, op, op.at_ms)
+        begin = first_since(at, op.topic, op.queue_id, op.at_ms)
     return frozenset({begin} if queue.min_offset > 0 else {0, begin})
-
-
-def _first_since(at: At, op: ResetOffset | TakeQueue, at_ms: int) -> int:
-    """The queue_offset of the first message stored since ``at_ms``; or the end."""
-    key, timestamp = (op.topic, op.queue_id), max(0, at.look.epoch_ms + at_ms)
-    queue = at.known.model.visible(key)
-    records = at.look.image().commit_log.indexed_records.get(key, [])
-    times = [one.store_timestamp for one in records[: len(queue.messages)]]
-    later = (n for n, time in enumerate(times, queue.min_offset) if time >= timestamp)
-    return next(later, queue.min_offset + len(times))
 
 
 def _lowest(at: At, but_for: str, topic: str) -> dict[int, frozenset[int]]:
@@ -523,6 +528,8 @@ def _saw_pull(
     elif told is None:
         return  # it was answered meanwhile
     pending = progress.pending.get(key)
+    if is_read:
+        _saw_read(at, seen, key)
     end = at.known.model.next_queue_offset(key[1:])
     has_told = told is not None and 0 <= told <= end  # else it is refused
     if is_read and has_told and is_alone and not pending:
@@ -537,6 +544,17 @@ def _saw_pull(
         del progress.pending[key]
     else:
         progress.pending[key] = False
+
+
+def _saw_read(
+    at: At, seen: BrokerPullAnswered | BrokerPullHeld, key: OffsetKey
+) -> None:
+    """Record where a group pulls next after the broker has read its queue."""
+    offset = seen.op.queue_offset  # a pull that is held has found nothing there
+    if isinstance(seen, BrokerPullAnswered):
+        offset = seen.answer.next_begin_offset
+    is_certain = at.step.is_alone and offset >= 0
+    at.known.progress.pulls_next(key, offset, is_certain=is_certain)
 
 
 def _saw_crash(known: Knowledge, crash: Crash) -> None:

@@ -30,7 +30,10 @@ from crashmq.models.knowledge.moments_of_pulls import (
 from crashmq.models.knowledge.pulls import OpenPull, Pulls
 from crashmq.models.knowledge.reference import VisibleQueue
 from crashmq.models.knowledge.topics import Topics
-from crashmq.models.knowledge.walk_topics import walk_config_files
+from crashmq.models.knowledge.walk_topics import (
+    walk_changed_topics,
+    walk_config_files,
+)
 from crashmq.models.observations import Ran, Started, Stopped
 from crashmq.models.ops import PullThroughBroker, RunService
 
@@ -87,12 +90,10 @@ def walk_pulls(at: At) -> Iterator[Moment]:
             case StopEnded(seen=Stopped()):
                 yield from _left(at, pulls)
             case RoundsEnded(service="pull_request_hold", seen=Ran()) if step.is_alone:
-                done = step.op
-                if isinstance(done, RunService) and done.times > 0:
-                    held = [(pull, _visible(at, pull.op)) for pull in pulls.held]
-                    yield PullsLookedAt(*at, held, entry.at_ms)
+                yield from _looked_at(at, pulls, entry.at_ms)
             case _:
                 pass
+    yield from walk_changed_topics(at)
     pulls.resets.clear()
     if step.crash is not None:
         return
@@ -104,6 +105,14 @@ def walk_pulls(at: At) -> Iterator[Moment]:
             del pulls.open[number]  # the call raised, which is judged as that
     for pull in pulls.held:
         yield PullAsleep(*at, pull, _behind(at, pull.op))
+
+
+def _looked_at(at: At, pulls: Pulls, at_ms: int) -> Iterator[Moment]:
+    """Yield the moment at which rounds that the op itself ran end."""
+    done = at.step.op
+    if isinstance(done, RunService) and done.times > 0:
+        held = [(pull, _visible(at, pull.op)) for pull in pulls.held]
+        yield PullsLookedAt(*at, held, at_ms)
 
 
 def _left(at: At, pulls: Pulls) -> Iterator[Moment]:

@@ -11,6 +11,8 @@ from crashmq.models.knowledge.moments import At, Moment
 from crashmq.models.knowledge.moments_of_consumers import MessageSent
 from crashmq.models.knowledge.walk_topics import saw_topics_needed
 
+RETRY_QUEUES = 1
+"""Of a retry topic. Source: SubscriptionGroupConfig, its retryQueueNums."""
 OF_GROUPS = "%"
 """So begin the topics that belong to groups."""
 
@@ -27,7 +29,8 @@ def saw_send(at: At, event: SendAnswered, at_ms: int) -> Iterator[Moment]:
     unique_key = event.message.unique_key
     copies = [put for put, _ in at.step.puts if put.unique_key == unique_key]
     is_dead = _is_dead(at, event, group, at_ms) if is_of_group else None
-    yield MessageSent(*at, event, copies, is_dead, _queues(at, topic))
+    queues, is_taken = _queues(at, topic), _is_taken(at, event)
+    yield MessageSent(*at, event, copies, is_dead, queues, is_taken)
     if is_of_group:
         yield from saw_topics_needed(at, group)
 
@@ -49,13 +52,40 @@ def _is_dead(at: At, event: SendAnswered, group: str, at_ms: int) -> bool | None
     return False if is_tried_out == {False} and is_locked is False else None
 
 
+def _is_taken(at: At, event: SendAnswered) -> bool | None:
+    """Whether a broker has to pass a message to its store; None: unknown.
+
+    Source: AbstractSendMessageProcessor#msgCheck.
+    """
+    topic, queue_id = event.message.topic, event.message.queue_id
+    topics = at.known.progress.topics
+    if not _is_known(at):
+        return None
+    if topic.startswith(RETRY_PREFIX):
+        return queue_id < RETRY_QUEUES
+    if topic not in topics.shapes:
+        queues = topics.queue_nums(topic)
+        return None if queues is None else queue_id < queues
+    told = {
+        one.is_writeable and queue_id < max(one.read_queues, one.write_queues)
+        for one in topics.shapes_of(topic)
+    }
+    return told.pop() if len(told) == 1 else None
+
+
 def _queues(at: At, topic: str) -> int | None:
     """How many queues the broker's file says that a topic has; -1: it is not there."""
-    is_known = not (at.known.progress.topics.is_doubtful or at.known.setup.begins_with)
-    if topic.startswith(OF_GROUPS) or not is_known or at.step.fails_calls:
+    is_changed = topic in at.known.progress.topics.changed
+    if topic.startswith(OF_GROUPS) or is_changed or not _is_known(at):
         return None
     row = config_pair(at.look.files(), TOPICS_PATH).rows.get(topic)
     if not isinstance(row, dict):
         return -1
     read, written = (row.get(f"{one}QueueNums", -1) for one in ("read", "write"))
     return int(written) if read == written else -1
+
+
+def _is_known(at: At) -> bool:
+    """Whether the broker alone has changed its topics, and could write them."""
+    is_ours = not (at.known.progress.topics.is_doubtful or at.known.setup.begins_with)
+    return is_ours and not at.step.fails_calls

@@ -16,7 +16,11 @@ from crashmq.models.history import DeletionAsked, OpBegan, ProgressAsked
 from crashmq.models.knowledge.moments import At
 from crashmq.models.knowledge.moments_of_consumers import TableTurned
 from crashmq.models.observations import Done
-from crashmq.models.ops import ConfigureGroup, DeleteGroup
+from crashmq.models.ops import (
+    ChangeTopic,
+    ConfigureGroup,
+    DeleteGroup,
+)
 
 _NEVER = TableSeen()
 
@@ -68,7 +72,12 @@ def _rises(at: At, path: str) -> tuple[int, int]:
     events = [one.event for one in at.step.entries]
     if path == TOPICS_PATH:
         deletions = [one for one in events if isinstance(one, DeletionAsked)]
-        return 0, 2 * len(deletions)
+        changes = [
+            one
+            for one in events
+            if isinstance(one, ProgressAsked) and isinstance(one.op, ChangeTopic)
+        ]
+        return 0, 2 * len(deletions) + 2 * len(changes)
     requests = [one.op for one in events if isinstance(one, ProgressAsked)]
     of_groups = [
         one for one in requests if isinstance(one, ConfigureGroup | DeleteGroup)

@@ -14,16 +14,23 @@ from crashmq.models.files.config_files import (
 from crashmq.models.files.record import Bytes
 from crashmq.models.history import StartBegan
 from crashmq.models.knowledge.group_configs import GroupConfigs
-from crashmq.models.knowledge.moments import At
+from crashmq.models.knowledge.moments import (
+    At,
+    Moment,
+)
 from crashmq.models.knowledge.moments_of_consumers import (
     GroupConfigsSeen,
-    TableTurned,
+    TopicsChanged,
     TopicsNeeded,
 )
 from crashmq.models.knowledge.progress import TopicsWritten
 from crashmq.models.knowledge.walk_tables import walk_tables
 from crashmq.models.observations import Done
-from crashmq.models.ops import ConfigureGroup, DeleteGroup
+from crashmq.models.ops import (
+    ChangeTopic,
+    ConfigureGroup,
+    DeleteGroup,
+)
 
 
 def saw_topics_needed(at: At, group: str) -> Iterator[TopicsNeeded]:
@@ -46,7 +53,7 @@ def saw_topics_needed(at: At, group: str) -> Iterator[TopicsNeeded]:
 _OF_GROUPS = GroupConfigs.SEES | {StartBegan}
 
 
-def walk_config_files(at: At) -> Iterator[GroupConfigsSeen | TableTurned]:
+def walk_config_files(at: At) -> Iterator[Moment]:
     """Update what is known of the config files; yield a moment for each check."""
     yield from walk_groups(at)
     yield from walk_tables(at)
@@ -64,6 +71,23 @@ def walk_groups(at: At) -> Iterator[GroupConfigsSeen]:
     is_written = isinstance(step.op, ConfigureGroup | DeleteGroup)
     if is_written and step.seen == Done() and groups.of:
         yield _seen(at, at.look.files())
+
+
+def walk_changed_topics(at: At) -> Iterator[TopicsChanged]:
+    """Yield a moment of the file of topics, where a change must be in it."""
+    step, topics = at.step, at.known.progress.topics
+    if not topics.shapes or topics.is_doubtful:
+        return
+    if step.is_alone and step.starts:
+        found = [one.event for one in step.entries if isinstance(one.event, StartBegan)]
+        yield _changed(at, found[0].found)
+    elif isinstance(step.op, ChangeTopic) and step.seen == Done():
+        yield _changed(at, at.look.files())
+
+
+def _changed(at: At, files: Mapping[str, Bytes]) -> TopicsChanged:
+    rows = config_pair(files, TOPICS_PATH).rows
+    return TopicsChanged(*at, rows, dict(at.known.progress.topics.shapes))
 
 
 def _seen(at: At, files: Mapping[str, Bytes]) -> GroupConfigsSeen:

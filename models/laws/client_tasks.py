@@ -81,3 +81,20 @@ def a_rebalance_round_takes_the_share(
     too_few = {*share} - {*held} - {*refused}
     if too_many or too_few:
         yield Violation(client, f"it works on {_names(held)}", _names(share))
+
+
+@law(
+    "CON-31",
+    "a consumer that its broker tells to begin a queue elsewhere commits that offset "
+    "next",
+    catalogue="I12 I19",
+)
+def a_consumer_begins_where_it_is_told(
+    queue: OneQueue, told: int, sent: int
+) -> Iterator[Violation]:
+    """``told`` is where, ``sent`` the next offset that it commits for the queue.
+
+    Source: MQClientInstance#resetOffset.
+    """
+    if sent != told:
+        yield Violation(queue.name, f"it commits {sent}", f"{told}, as it was told")

@@ -6,7 +6,7 @@ for offsets, DLY-7 for delay offsets, FLT-4 and CFG-4 for filters.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from crashmq.models.files.config_files import (
@@ -61,6 +61,7 @@ _GROUP: Final[Mapping[str, Any]] = {
 }
 """SubscriptionGroupConfig, what nobody asks for otherwise."""
 
+_ASKED_OF_A_TOPIC: Final = ("perm", "readQueueNums", "writeQueueNums")
 _ASKED_OF_A_GROUP: Final = ("consumeTimeoutMinute", "retryMaxTimes")
 _OF_A_FILTER: Final = frozenset(
     {
@@ -83,8 +84,12 @@ _BESIDE_THE_ROWS: Final[Mapping[str, tuple[str, ...]]] = {
     "each value that nobody configured is RocketMQ's default",
     catalogue="I12",
 )
-def tables_say_what_they_should(judged: Judged) -> Iterator[Violation]:
+def tables_say_what_they_should(
+    judged: Judged, changed: Collection[str] = ()
+) -> Iterator[Violation]:
     """Checks files that no other program wrote, backups included.
+
+    ``changed`` are the topics whose queues and permission an administrator has set.
 
     A topic has as many queues as its producers ask for, a group's retry or dead-letter
     topic has one, and the topic of delayed messages has eighteen, however many delay
@@ -98,8 +103,8 @@ def tables_say_what_they_should(judged: Judged) -> Iterator[Violation]:
         for name in (path, path + BACKUP):
             text = table_text(bytes(files[name])) if name in files else None
             if text is not None:
-                level_max = judged.level_max
-                for what, seen, expected in _wrong_parts(path, text, level_max):
+                wrong = _wrong_parts(path, text, judged.level_max, changed)
+                for what, seen, expected in wrong:
                     where = f"{what} of {name}" if what else name
                     yield Violation(where, seen, expected)
 
@@ -143,7 +148,7 @@ def versions_count_changes(turn: TableTurn) -> Iterator[Violation]:
 
 
 def _wrong_parts(
-    path: str, text: Mapping[str, Any], level_max: int
+    path: str, text: Mapping[str, Any], level_max: int, changed: Collection[str]
 ) -> Iterator[tuple[str, str, str]]:
     """What is wrong: the place, what is there, and what should be."""
     yield from _wrong_fields("", text, {TABLES[path], *_BESIDE_THE_ROWS[path]})
@@ -155,7 +160,10 @@ def _wrong_parts(
     match path:
         case _ if path == TOPICS_PATH:
             for name, row in rows.items():
-                yield from _wrong_values(f"topic {name}", row, _topic(name))
+                expected = dict(_topic(name))
+                if name in changed and isinstance(row, dict):
+                    expected |= {field: row.get(field) for field in _ASKED_OF_A_TOPIC}
+                yield from _wrong_values(f"topic {name}", row, expected)
             for name in _ALWAYS_THERE:
                 if name not in rows:
                     yield "", f"no topic {name}", "it is always there"

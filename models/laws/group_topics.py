@@ -7,8 +7,9 @@ from typing import Any
 
 from crashmq.models.knowledge.group_configs import GroupConfig, config_in
 from crashmq.models.knowledge.progress import TopicsWritten
-from crashmq.models.knowledge.topics import QUEUES_OF_A_TOPIC
+from crashmq.models.knowledge.topics import QUEUES_OF_A_TOPIC, Shape
 from crashmq.models.laws.registry import law
+from crashmq.models.messages import MessageToPut
 from crashmq.models.verdict import Violation
 
 
@@ -69,6 +70,55 @@ def a_topic_has_the_queues_asked_for(topic: str, queues: int) -> Iterator[Violat
     if queues != QUEUES_OF_A_TOPIC:
         seen = f"it has {queues} queues" if queues >= 0 else "it is not there"
         yield Violation(f"topic {topic}", seen, f"{QUEUES_OF_A_TOPIC} queues")
+
+
+@law(
+    "TOP-4",
+    "a broker stores a message that a producer sends only if its topic has the queue "
+    "and may be written",
+    catalogue="I12",
+)
+def sent_to_a_queue_of_its_topic(sent: MessageToPut, puts: int) -> Iterator[Violation]:
+    """Asked if it has to be refused; ``puts``: how often it was put at all.
+
+    No consumer would get it from a queue that its topic does not have.
+
+    Source: AbstractSendMessageProcessor#msgCheck, its "request queueId is illegal".
+    """
+    if puts:
+        where = f"{sent.topic}/{sent.queue_id}"
+        yield Violation(where, "a sent message is stored", "a refusal")
+
+
+@law(
+    "TOP-5",
+    "once a broker has confirmed a change of a topic, the topic has the queues and the "
+    "permission that were asked for in its file, also at the next start",
+    catalogue="I12 I8",
+)
+def a_topic_is_as_it_was_changed(
+    rows: Mapping[str, Any], possible: Mapping[str, frozenset[Shape]]
+) -> Iterator[Violation]:
+    """``possible`` has several shapes if it is unknown which change counts.
+
+    Source: AdminBrokerProcessor#updateAndCreateTopic, which writes before it answers.
+    """
+    for topic, shapes in sorted(possible.items()):
+        row = rows.get(topic)
+        if Shape() in shapes and len(shapes) > 1 and row is None:
+            continue  # that it was never made may be right too
+        found = {} if row is None else row
+        queues = found.get("readQueueNums"), found.get("writeQueueNums")
+        perm = found.get("perm")
+        if (*queues, perm) not in {(*one[:2], _perm(one)) for one in shapes}:
+            seen = f"{queues[0]} and {queues[1]} queues, perm {perm}"
+            wanted = " or ".join([f"{one}" for one in sorted(shapes)])
+            yield Violation(f"topic {topic}", seen, wanted)
+
+
+def _perm(shape: Shape) -> int:
+    """Source: PermName, its PERM_READ and PERM_WRITE."""
+    return 4 + 2 * shape.is_writeable
 
 
 @law(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from crashmq.models.files.deleted import ALL_QUEUES, DELETED_PATH
+from crashmq.models.files.inferred_deletions import is_kept_topic
 from crashmq.models.knowledge.reference import QueueKey
 from crashmq.models.laws.judged import Judged
 from crashmq.models.laws.registry import law
@@ -59,6 +60,28 @@ def nothing_is_left_of_the_deleted(
         for path in files:
             if path.startswith(folder):
                 yield Violation(path, "it is there", "nothing of what was deleted")
+
+
+@law(
+    "DEL-15",
+    "deleting all unused topics deletes none that is retained, no system topic and no "
+    "light queue, and counts those that it deletes",
+    catalogue="I14",
+)
+def what_is_retained_stays(
+    retained: Collection[str], deleted: Collection[str], count: int
+) -> Iterator[Violation]:
+    """``deleted`` are the topics that the store has marked, ``count`` its answer.
+
+    That each of the others goes is left to DEL-10.
+
+    Source: DefaultMessageStore#cleanUnusedTopic.
+    """
+    for topic in sorted(deleted):
+        if topic in retained or is_kept_topic(topic):
+            yield Violation(f"topic {topic}", "it is deleted", "it is retained")
+    if count != len(deleted):
+        yield Violation("the answer", f"{count} topics", f"{len(deleted)} are deleted")
 
 
 @law(

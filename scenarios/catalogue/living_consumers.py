@@ -123,7 +123,7 @@ SHARING = replace(
     WORKING,
     kinds=often(
         *(("consume", 16), ("stay", 3), ("burst", 3), ("service", 1), ("restart", 1)),
-        *(("hang", 1), ("suspend", 1), ("send", 3)),
+        *(("hang", 1), ("suspend", 1), ("send", 3), ("ask", 2)),
     ),
     kept=("consume", "stay", "burst"),
     consumed=SOME_HANG,
@@ -148,7 +148,7 @@ TELLING_ALL = replace(
     WORKING,
     kinds=often(
         *(("consume", 14), ("outlive", 2), ("put", 2), ("burst", 3), ("service", 2)),
-        ("crash", 1),
+        *(("crash", 1), ("ask", 1)),
     ),
     consumers=(
         StartConsumer("c0", "b", TOPICS, broadcasts=True),
@@ -167,7 +167,7 @@ CRASHING = replace(
         ("burst", 2),
         ("service", 2),
         ("crash", 3),
-        *(("hang", 1), ("suspend", 1)),
+        *(("hang", 1), ("suspend", 1), ("ask", 2)),
     ),
     kept=("consume", "outlive", "stay"),
     consumed=SOME_HANG,
@@ -282,7 +282,7 @@ FAILING = replace(
     WORKING,
     kinds=often(
         *(("retry", 12), ("consume", 3), ("burst", 2), ("service", 2), ("crash", 1)),
-        *(("hang", 2), ("suspend", 1), ("send", 4)),
+        *(("hang", 2), ("suspend", 1), ("send", 4), ("ask", 2)),
     ),
     kept=("retry",),
     addresses=(

@@ -14,6 +14,7 @@ from typing import Final, Literal, TypeAlias
 
 from crashmq.models.ops import (
     AdvanceClock,
+    ChangeTopic,
     ConfigureGroup,
     Consume,
     ConsumerEnd,
@@ -33,6 +34,7 @@ from crashmq.models.ops import (
     SendMessage,
     Shutdown,
     StartConsumer,
+    TellReset,
     TurnConsumer,
 )
 from crashmq.models.program import Setup
@@ -125,6 +127,8 @@ BEFORE_OR_AFTER_MS = (0, 0, 0, -1, 1, 500)
 FAULTS = 12
 """Amid one of so many ops, for which a topic may be made, a call fails."""
 FAULT_ACTIONS_MAX = 6
+TOLD = 3
+"""Of so many resets, the broker tells the consumers of one without being asked."""
 JOINS = 3
 """One of so many phrases begins with a consumer that joins, beside the first."""
 RETRIES: Final = (16, 0, 1, 3)
@@ -140,6 +144,14 @@ LEVELS: Final = (0, 0, 0, 1, 3)
 SENT_MAX = 3
 SENT_BESIDE = 8
 """One of so many messages is sent while another is, and while a client locks queues."""
+PAST_THE_QUEUES = 5
+"""One of so many messages is sent to a topic's last queue, or past it."""
+LAST_QUEUES: Final = (7, 8, 9)
+"""About the end of a topic's queues, of which it has eight."""
+CHANGED = 4
+"""Before one of so many sends an administrator changes a topic."""
+QUEUES_READ: Final = (8, 8, 9, 16)
+QUEUES_WRITTEN: Final = (8, 1, 9, 12, 0)
 ELSEWHERE = 4
 """One of so many messages is for a topic that is not one of retries."""
 
@@ -326,7 +338,11 @@ def _reset(draft: Draft) -> None:
         add(
             TurnConsumer(client, "pull", chance.pick(TIMES)), consumed_by(draft, client)
         )
-    add(ResetOffset(group, *address, chance.integer(0, 2) if chance.coin() else offset))
+    offset = chance.integer(0, 2) if chance.coin() else offset
+    if chance.one_in(TOLD):
+        add(*[TellReset(client, *address, offset) for client in its])
+    else:
+        add(ResetOffset(group, *address, offset))
     if chance.coin():
         add(TurnConsumer(its[0], "persist"))  # that changes nothing now
     add(draft.drawn.stock(address), REPUT)
@@ -684,6 +700,8 @@ def send(draft: Draft) -> None:
         add(ConfigureGroup(one.group, most))
     if one.is_orderly:
         _lock_queues(draft, one)
+    if chance.one_in(CHANGED):
+        _change_topic(draft)
     for _ in range(chance.integer(1, SENT_MAX)):
         sent = _sent(draft, one, most)
         if chance.one_in(SENT_BESIDE):
@@ -693,6 +711,19 @@ def send(draft: Draft) -> None:
             add(_amid_a_fault(draft, sent))
     if chance.coin():
         add(REPUT)
+
+
+def _change_topic(draft: Draft) -> None:
+    """Add ops: a topic gets more or fewer queues, or is closed; then it is sent to."""
+    chance, add = draft.chance, draft.add
+    topic = chance.pick((*NEW_TOPICS, chance.pick(draft.space.addresses).topic))
+    read_queues, write_queues = chance.pick(QUEUES_READ), chance.pick(QUEUES_WRITTEN)
+    change = ChangeTopic(topic, read_queues, write_queues, not chance.one_in(3))
+    add(_amid_a_fault(draft, change))
+    if chance.one_in(4):
+        add(Restart())
+    last = max(read_queues, write_queues) - chance.integer(0, 1)
+    add(SendMessage(topic, last, chance.pick(draft.space.sizes).extra))
 
 
 def _most_of(draft: Draft, group: str) -> int:
@@ -732,12 +763,15 @@ def _sent(draft: Draft, one: StartConsumer, most: int) -> SendMessage:
     address = chance.pick(space.addresses)
     if chance.one_in(ELSEWHERE):
         topics = (address.topic, *NEW_TOPICS)
-        return SendMessage(chance.pick(topics), address.queue_id, size)
+        queue_id = address.queue_id
+        if chance.one_in(PAST_THE_QUEUES):
+            queue_id = chance.pick(LAST_QUEUES)
+        return SendMessage(chance.pick(topics), queue_id, size)
     bound = chance.pick(RETRIES) if chance.one_in(3) else -1
     # In a group that consumes in order, mostly its locks are to decide.
     around = AROUND[:2] if one.is_orderly and chance.coin() else AROUND
     tries = max(0, (bound if bound >= 0 else most) + chance.pick(around))
     origin = f"RETRY_TOPIC={address.topic}"
-    return SendMessage(
-        f"%RETRY%{one.group}", 0, max(size, 1), tries, bound, level, origin
-    )
+    topic = f"%RETRY%{one.group}"
+    queue_id = int(chance.one_in(PAST_THE_QUEUES * ELSEWHERE))
+    return SendMessage(topic, queue_id, max(size, 1), tries, bound, level, origin)

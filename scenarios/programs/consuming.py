@@ -9,6 +9,8 @@ from typing import Final, Literal, TypeAlias
 
 from crashmq.models.ops import (
     AdvanceClock,
+    AskBroker,
+    CleanOffsets,
     CloneOffset,
     CommitOffset,
     ConfigureGroup,
@@ -29,6 +31,7 @@ from crashmq.models.ops import (
     TakeQueue,
     Together,
 )
+from crashmq.scenarios.programs.asking import question
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.drawn_ops import STOCK
 from crashmq.scenarios.programs.space import Address, often
@@ -59,8 +62,10 @@ WAYS: tuple[Way, ...] = often(
 ASKED: tuple[type[ProgressOp], ...] = often(
     *((CommitOffset, 14), (QueryOffset, 4), (ResetOffset, 5), (TakeQueue, 5)),
     *((DeleteGroup, 1), (ConfigureGroup, 2), (CloneOffset, 3)),
-    (QueryLowestOffsets, 1),
+    *((QueryLowestOffsets, 1), (CleanOffsets, 1), (AskBroker, 5)),
 )
+NOBODY: Final = "c0"
+"""A client that has not joined."""
 RETRIES: tuple[int, ...] = (16, 0, 1, 3)
 MINUTES: tuple[int, ...] = (15, 1)
 """Of a group that is configured: the defaults and others."""
@@ -240,6 +245,10 @@ def _request(draft: Draft) -> ProgressOp:
         return ConfigureGroup(group, chance.pick(RETRIES), chance.pick(MINUTES))
     if kind is CloneOffset:
         return CloneOffset(group, chance.pick(space.groups), address.topic)
+    if kind is CleanOffsets:
+        return CleanOffsets(address.topic)
+    if kind is AskBroker:
+        return question(draft, group, NOBODY, address)
     if kind is QueryLowestOffsets:
         return QueryLowestOffsets(group, address.topic)
     if kind is ResetOffset:

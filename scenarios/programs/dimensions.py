@@ -44,7 +44,7 @@ _BROKERS_OPS = (
     *("StartConsumer", "EndConsumer", "TurnConsumer", "Consume", "Resubscribe"),
     *("CommitOffset", "QueryOffset", "ResetOffset", "TakeQueue", "DeleteGroup"),
     *("CloneOffset", "QueryLowestOffsets", "PullThroughBroker"),
-    "SendMessage",
+    *("SendMessage", "CleanOffsets", "AskBroker", "TellReset", "ChangeTopic"),
 )
 _FILTERS_OPS = ("Subscribe", "Unsubscribe", "PullFiltered")
 NEEDS: Mapping[str, tuple[str, str]] = {

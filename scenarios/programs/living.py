@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from crashmq.scenarios.programs.asking import ask
 from crashmq.scenarios.programs.consumers import consume, outlive, retry, send, stay
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.hanging import hang, suspend
@@ -18,4 +19,5 @@ OF_CONSUMERS: Final[dict[Kind, Callable[[Draft], None]]] = {
     "hang": hang,
     "suspend": suspend,
     "send": send,
+    "ask": ask,
 }

@@ -6,9 +6,11 @@ from typing import Literal
 
 from crashmq.models.ops import (
     AdvanceClock,
+    CleanTopics,
     DeleteTopic,
     DiskFault,
     During,
+    Op,
     Restart,
     RunService,
     Shutdown,
@@ -49,6 +51,8 @@ BEFORE_A_DELETION: tuple[BeforeKind, ...] = often(
 """Whether what is about to go is said to be durable, or partly gone already."""
 
 DeletionKind = Literal["alone", "crash", "amid dispatch", "in company", "fault"]
+CLEANS = 4
+"""One of so many deletions is of all topics but some."""
 DELETIONS_BY: tuple[DeletionKind, ...] = often(
     ("alone", 2), ("crash", 1), ("amid dispatch", 1), ("in company", 1), ("fault", 1)
 )
@@ -158,7 +162,12 @@ def _fails_removals(fault: DiskFault) -> bool:
 def delete(draft: Draft) -> None:
     """Add a deletion of a topic: alone, interrupted, beside others, during dispatch."""
     chance, space = draft.chance, draft.space
-    op = DeleteTopic(*chance.pick(space.deletions))
+    op: Op = DeleteTopic(*chance.pick(space.deletions))
+    if chance.one_in(CLEANS):
+        named = sorted({one.topic for one in space.addresses if chance.coin()})
+        op = CleanTopics(",".join(named))
+        if chance.coin():  # which no queue has yet
+            draft.add(draft.drawn.put())
     before = chance.pick(BEFORE_A_DELETION)
     if before == "tell":
         tell(draft, "flush_consume_queue")

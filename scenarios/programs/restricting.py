@@ -54,6 +54,12 @@ OF_KINDS: Final[Mapping[Kind, frozenset[Capability]]] = {
             }
         ),
     ),
+    "ask": frozenset(
+        {
+            *(Capability.RUNS_CONSUMERS, Capability.HAS_CLOCK),
+            *(Capability.TURNS_SERVICES, Capability.HOLDS_PULLS),
+        }
+    ),
     "retry": frozenset(
         {
             *(Capability.RUNS_CONSUMERS, Capability.DELIVERS_DELAYED),

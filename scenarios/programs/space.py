@@ -67,9 +67,10 @@ Kind = Literal[
     "hang",
     "suspend",
     "send",
+    "ask",
 ]
 OF_LIVING: frozenset[Kind] = frozenset(
-    {"consume", "retry", "outlive", "stay", "hang", "suspend", "send"}
+    {"consume", "retry", "outlive", "stay", "hang", "suspend", "send", "ask"}
 )
 """Kinds of phrases in which consumers run."""
 InterruptedKind = Literal["put", "service", "shutdown", "restart"]

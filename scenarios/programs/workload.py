@@ -195,7 +195,7 @@ IF_LISTED: dict[str, tuple[Kind, ...]] = {
     "overlap": ("overlap",),
     "fill": ("fill",),
     "damage": ("damage",),
-    "consume": ("consume", "outlive", "stay", "hang", "suspend", "send"),
+    "consume": ("consume", "outlive", "stay", "hang", "suspend", "send", "ask"),
     "hold": ("hold",),
     "progress": ("progress", "filter"),
     "delay": ("delay", "retry"),

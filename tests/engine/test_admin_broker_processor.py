@@ -216,3 +216,18 @@ def test_a_group_is_given_anothers_offsets(broker: BrokerController) -> None:
     broker.admin_broker_processor.clone_group_offset("h", "g", "T0")
 
     assert table_of(broker)["T0@g"] == {0: 3}
+
+
+def test_a_topic_is_created_or_changed_but_no_system_topic(
+    broker: BrokerController,
+) -> None:
+    admin, topics = broker.admin_broker_processor, broker.tables.topic_config_manager
+
+    assert admin.update_and_create_topic(TopicConfig("T0", 9, 2))
+    assert admin.update_and_create_topic(TopicConfig("T9"))
+    assert not admin.update_and_create_topic(TopicConfig("TBW102", 1, 1))
+    assert not admin.update_and_create_topic(TopicConfig("a/b"))
+
+    assert topics.topics["T0"].read_queue_nums == 9
+    assert {"T9"} == {"T9", "a/b"} & topics.topics.keys()
+    assert topics.topics["TBW102"].read_queue_nums == 8

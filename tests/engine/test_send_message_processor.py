@@ -233,3 +233,15 @@ def test_a_topic_gets_the_queues_it_asks_for_as_far_as_it_may(broker: Broker) ->
     assert broker.processor.topic_of("%RETRY%g", 6) == TopicConfig("%RETRY%g", 1, 1)
     assert broker.processor.topic_of("%LMQ%a") == TopicConfig("%LMQ%a", 1, 1)
     assert "%LMQ%a" not in broker.topics.topics
+
+
+def test_a_message_for_a_queue_past_its_topics_queues_is_refused(
+    broker: Broker,
+) -> None:
+    wide = TopicConfig("wide", read_queue_nums=2, write_queue_nums=3)
+    broker.topics.update_topic_config(wide)
+
+    for topic, queue_id in (("orders", 4), ("wide", 3), ("%RETRY%g", 1)):
+        refused = broker.send(replace(ORDER, topic=topic, queue_id=queue_id))
+        assert (refused.code, refused.result) == (ResponseCode.SYSTEM_ERROR, None)
+        broker.stored(broker.send(replace(ORDER, topic=topic, queue_id=queue_id - 1)))

@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "cc21ec74ad330cfe2b5bbbfff79c3d3d40b156ae71139f6b8c6738d411d36cc0"
+DEFAULTS = "f9bbfacd84aab8b4f897a7ec849c8faae6f0c03ee2ec16b0fb50ac6d9ec62122"
 
 
 def saved(path: Path, **changes: Any) -> Path:

@@ -18,17 +18,9 @@ OF_ANOTHER_HOST = "crashmq.engine.host."
 FOR_PEOPLE = ("_check", "__repr__")
 NOT_RUN = {
     "no op asks it of an administrator": """
-        TopicDeletion.clean_unused_topic MessageStore.clean_unused_topic
-        ConsumerOffsetManager.clean_offset_by_topic
-        ConsumerOffsetManager.query_pull_offset
-        ConsumerOffsetManager.which_topic_by_consumer
-        ConsumerOffsetManager.which_group_by_topic ConsumerManager.groups_of_topic
-        AdminBrokerProcessor.search_offset_by_timestamp
-        SubscriptionGroupManager.contains_subscription_group
-        TopicConfigManager.update_topic_config RebalanceLockManager.is_locked
         MessageStore.losses MessageStore.add_dispatcher
-        DefaultMQPushConsumer.reset_offset LocalFileOffsetStore.clone_offset_table
-        ConsumeQueueStore.topics RunningFlags.bits RunningFlags.is_cq_writeable""",
+        LocalFileOffsetStore.clone_offset_table
+        RunningFlags.bits RunningFlags.is_cq_writeable""",
     "no program meets the refusal": """
         _no_such_group _no_retry_queue _nowhere _untold Bean._wrong _Reader._single
         _not_a_batch illegal""",

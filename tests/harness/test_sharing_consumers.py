@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from crashmq.harness.episodes.episode import Episode
+from crashmq.harness.episodes.episode import (
+    Episode,
+    run_program,
+)
 from crashmq.models.brokers import broker_of, room_of_client
 from crashmq.models.knowledge.sharing import covered, listed_queues, listing
 from crashmq.models.ops import (
     AdvanceClock,
     EndConsumer,
+    Schedule,
     StartConsumer,
     Strategy,
+    Together,
     TurnConsumer,
 )
-from crashmq.models.program import Setup
+from crashmq.models.program import (
+    Program,
+    Setup,
+)
+from crashmq.models.verdict import Outcome
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 
 THREE = Setup(keeps_progress=True, brokers=3, topic_queues=6)
@@ -122,3 +131,20 @@ def test_consumers_of_one_group_are_drawn_with_one_strategy_and_one_list_each() 
             clients.add(op.client)
         assert all(len(found) == 1 for found in kinds.values())
         assert len(clients) == len(SCENARIOS[name].space.consumers)
+
+
+@pytest.mark.parametrize(("to_lock", "back"), [(13, 20), (14, 24), (15, 28), (16, 23)])
+def test_a_lock_got_while_another_turn_tells_the_queues_stays_known(
+    to_lock: int, back: int
+) -> None:
+    """CON-14 took the queue for unlocked, which the rebalance was about to take."""
+    turns = (TurnConsumer("c0", "rebalance"), TurnConsumer("c0", "lock"))
+    ops = (
+        StartConsumer("c0", "g", "T0", is_orderly=True),
+        Together(turns, Schedule(preemptions=((to_lock, 1), (back, 0)))),
+        *(AdvanceClock(500), TurnConsumer("c0", "pull", 3)),
+    )
+
+    result = run_program(Program(Setup(keeps_progress=True), ops))
+
+    assert result.outcome is Outcome.PASSED, result.message

@@ -16,6 +16,7 @@ from crashmq.models.knowledge.allocation import share_of
 from crashmq.models.knowledge.due_pulls import DuePull, DuePulls
 from crashmq.models.laws.client_tasks import (
     a_client_renews_what_runs_out,
+    a_consumer_begins_where_it_is_told,
     a_persist_round_commits_progress,
     a_rebalance_round_takes_the_share,
 )
@@ -157,3 +158,20 @@ def test_the_shares_are_those_of_the_consumers_own_strategies(
         theirs = {(queue.topic, queue.queue_id) for queue in share}
 
         assert share_of(op, queues, clients, setup) == theirs
+
+
+def test_a_consumer_that_is_told_where_to_begin_commits_that() -> None:
+    judge = a_consumer_begins_where_it_is_told.violations
+
+    assert not judge(AT_C0, 3, 3)
+    assert judge(AT_C0, 3, 4)
+    assert judge(AT_C0, 3, 2)
+
+
+def test_a_client_that_has_ended_was_told_nothing() -> None:
+    due = DuePulls()
+    due.told = {AT_C0: 3, AT_C0._replace(client="c1"): 4}
+
+    due.ended("c0")
+
+    assert due.told == {AT_C0._replace(client="c1"): 4}

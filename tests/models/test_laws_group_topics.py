@@ -18,15 +18,25 @@ from crashmq.models.history import (
 from crashmq.models.knowledge.group_configs import DEFAULT, GroupConfig, GroupConfigs
 from crashmq.models.knowledge.progress import TopicsWritten
 from crashmq.models.knowledge.promises import Promises
+from crashmq.models.knowledge.topics import Shape, Topics
 from crashmq.models.laws.group_topics import (
     a_group_is_as_it_was_configured,
     a_topic_has_the_queues_asked_for,
+    a_topic_is_as_it_was_changed,
     a_topic_is_written_before_it_is_used,
+    sent_to_a_queue_of_its_topic,
     the_version_counts_changes,
 )
+from crashmq.models.messages import message_for
 from crashmq.models.observations import Done, Planted, World
-from crashmq.models.ops import ConfigureGroup, Crash
+from crashmq.models.ops import (
+    ChangeTopic,
+    ConfigureGroup,
+    Crash,
+    PutMessage,
+)
 
+PROMISES = Promises(PROFILES["ext4_ordered"])
 WRITTEN = TopicsWritten(frozenset({"%RETRY%g"}), frozenset({"g"}), "a table", 3)
 
 
@@ -133,3 +143,41 @@ def test_once_files_are_changed_from_outside_only_an_answer_counts() -> None:
 
     assert unanswered.of == {}
     assert answered.of == {"g": frozenset({TOLD})}
+
+
+def test_a_message_that_must_be_refused_is_not_stored() -> None:
+    judge = sent_to_a_queue_of_its_topic.violations
+    sent = message_for(PutMessage("T0", 8, 1), 1, 2, 3)
+
+    assert not judge(sent, 0)
+    assert judge(sent, 1)
+
+
+def test_a_topic_is_in_the_file_as_it_was_changed() -> None:
+    judge = a_topic_is_as_it_was_changed.violations
+    rows = {"N0": {"readQueueNums": 9, "writeQueueNums": 2, "perm": 4}}
+    told = Shape(9, 2, is_writeable=False)
+
+    assert not judge(rows, {"N0": frozenset({told})})
+    assert not judge(rows, {"N0": frozenset({told, Shape()})})
+    assert not judge({}, {"N0": frozenset({told, Shape()})})
+    assert judge({}, {"N0": frozenset({told})})
+    assert judge(rows, {"N0": frozenset({told._replace(is_writeable=True)})})
+    assert judge(rows, {"N0": frozenset({told._replace(read_queues=8)})})
+
+
+def test_a_change_that_was_not_answered_may_have_been_made_or_not() -> None:
+    topics, told = Topics(), Shape(9, 2)
+    history = History()
+    history.append(0, 0, OpBegan(ChangeTopic("N0", 9, 2), World()))
+    asked = history.append(0, 0, ProgressAsked(ChangeTopic("N0", 9, 2)))
+    unanswered = Step(ChangeTopic("N0", 9, 2), history.entries)
+
+    topics.saw(ProgressAsked(ChangeTopic("N0", 9, 2)), unanswered, PROMISES)
+
+    assert topics.shapes_of("N0") == {Shape(), told}
+    assert topics.read_queues("N0") is None
+    topics.saw(ProgressAnswered(asked, Done()), unanswered, PROMISES)
+    assert topics.shapes_of("N0") == {told}
+    assert topics.read_queues("N0") == 9
+    assert topics.read_queues("N1") == 8

@@ -16,6 +16,7 @@ from crashmq.models.laws.topic_deletion import (
     no_unit_points_at_the_dead,
     nothing_is_left_of_the_deleted,
     record_of_deletions_is_whole,
+    what_is_retained_stays,
 )
 
 TOPIC = ("T0", -1)
@@ -98,3 +99,14 @@ def test_of_what_was_deleted_no_file_must_be_left() -> None:
     assert [found.where for found in law.violations(files, "T0", 1)] == [queue, beside]
     assert len(law.violations(files, "T0", -1)) == 3
     assert law.violations(files, "T1", -1) == []
+
+
+def test_what_is_retained_stays_and_what_goes_is_counted() -> None:
+    judge = what_is_retained_stays.violations
+
+    assert not judge(["T1"], ["T0", "T2"], 2)
+    assert not judge([""], [], 0)
+    assert judge(["T1"], ["T0", "T1"], 2)
+    assert judge([], ["%LMQ%a"], 1)
+    assert judge([], ["SCHEDULE_TOPIC_XXXX"], 1)
+    assert judge([], ["T0"], 2)

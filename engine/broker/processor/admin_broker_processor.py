@@ -14,8 +14,10 @@ from crashmq.engine.broker.broker_tables import BrokerTables
 from crashmq.engine.broker.offset.consumer_offset_manager import Part
 from crashmq.engine.broker.offset.recovered_ends import QueueKey, RecoveredEnds
 from crashmq.engine.common.subscription_group_config import SubscriptionGroupConfig
+from crashmq.engine.common.topic_config import TopicConfig
 from crashmq.engine.host.probe import probe
 from crashmq.engine.remoting.response_code import ResponseCode
+from crashmq.engine.store.message.message import is_system_topic, is_topic
 from crashmq.engine.store.message_store import MessageStore
 
 LATEST = -1
@@ -115,6 +117,19 @@ class AdminBrokerProcessor:
         return {key for key, _ in queues if key[0] == topic} | {
             (topic, queue_id) for queue_id in range(count)
         }
+
+    def update_and_create_topic(self, config: TopicConfig) -> bool:
+        """Create a topic or change it; returns False for a system topic or no name.
+
+        Raises:
+            OSError: the disk failed; the topic is as it was.
+
+        Source: AdminBrokerProcessor#updateAndCreateTopic.
+        """
+        if not is_topic(config.topic_name) or is_system_topic(config.topic_name):
+            return False
+        self._topics.update_topic_config(config)
+        return True
 
     def update_and_create_subscription_group(
         self, config: SubscriptionGroupConfig

@@ -59,6 +59,9 @@ DEAD = probe("send_back.dead", "a message came back too often, or for good")
 GONE = probe("send_back.gone", "a message was sent back that the log no longer holds")
 UNRETRIED = probe("send_back.no_queue", "a group without retry queues sent one back")
 DEAD_AT_ONCE = probe("send_back.sent.dead", "a message sent to a retry topic was dead")
+NO_SUCH_QUEUE = probe(
+    "send_message.no_queue", "a message was sent to a queue past its topic's queues"
+)
 
 
 class MessageKeeper(Protocol):
@@ -111,20 +114,25 @@ class SendMessageProcessor:
         ``max_reconsume_times`` tries, and at once if a client of the group holds a
         lock: then the group consumes in order, and has retried by itself.
 
+        A message for a queue that its topic does not have is refused.
+
         Raises:
             OSError: the disk failed before the message was put.
 
-        Source: SendMessageProcessor#sendMessage, #handleRetryAndDLQ.
+        Source: SendMessageProcessor#sendMessage, #handleRetryAndDLQ,
+        AbstractSendMessageProcessor#msgCheck.
         """
         if message.topic.startswith(RETRY_GROUP_TOPIC_PREFIX):
             name = message.topic.removeprefix(RETRY_GROUP_TOPIC_PREFIX)
             group = self._groups.find_subscription_group_config(name)
             if group is None:
                 return _no_such_group(name)
+            topic = self._retry_of(group)
+            if topic is not None and not _has_queue(topic, message.queue_id):
+                return _no_such_queue(message, topic)
             if self._is_dead_at_once(message, group, max_reconsume_times):
                 DEAD_AT_ONCE.hit()
                 return self._put(self._as_dead(message, name), self._dlq_of(name))
-            topic = self._retry_of(group)
             if topic is None:
                 return _no_retry_queue(name)
             return self._put(message, topic)
@@ -132,6 +140,8 @@ class SendMessageProcessor:
         if known is None:
             why = f"topic {message.topic} does not exist: create it."
             return SendResponse(ResponseCode.TOPIC_NOT_EXIST, remark=why)
+        if not _has_queue(known, message.queue_id):
+            return _no_such_queue(message, known)
         response = self._put(message, known)
         self.topic_of(message.topic, queue_nums)  # as ``put_in_its_topic``
         return response
@@ -292,6 +302,22 @@ def _copy_of(found: MessageExt) -> Message:
     properties.setdefault(PROPERTY_RETRY_TOPIC, was.topic)
     properties.setdefault(PROPERTY_ORIGIN_MESSAGE_ID, found.message_id)
     return replace(was, properties=properties, reconsume_times=was.reconsume_times + 1)
+
+
+def _has_queue(topic: TopicConfig, queue_id: int) -> bool:
+    """Whether a queue id lies below the topic's queues; the store refuses one below 0.
+
+    Source: AbstractSendMessageProcessor#msgCheck.
+    """
+    return queue_id < max(topic.write_queue_nums, topic.read_queue_nums)
+
+
+def _no_such_queue(message: Message, topic: TopicConfig) -> SendResponse:
+    NO_SUCH_QUEUE.hit()
+    most = max(topic.write_queue_nums, topic.read_queue_nums)
+    why = f"topic {topic.topic_name} has {most} queues, so queue {message.queue_id} "
+    why += "takes no message: send to one below."
+    return SendResponse(ResponseCode.SYSTEM_ERROR, remark=why)
 
 
 def _no_such_group(group: str) -> SendResponse:

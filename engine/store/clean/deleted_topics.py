@@ -64,6 +64,12 @@ class DeletedTopics:
         of_topic = entries.get((topic, ALL_QUEUES), 0)
         return max(of_topic, entries.get((topic, queue_id), 0))
 
+    @property
+    def dead_topics(self) -> Mapping[str, int]:
+        """By topic that was deleted as a whole, where its records die."""
+        entries = self._entries.items()
+        return {name: at for (name, queue_id), at in entries if queue_id == ALL_QUEUES}
+
     def load(self) -> None:
         """Read the file, if it exists, without changing the disk.
 
