@@ -63,7 +63,7 @@ def with_options(setup: Setup, chance: Chance) -> Setup:
         return setup
     for _ in range(1 + chance.below(2)):
         more = chance.pick(OPTIONS)
-        if not (setup.filters and "queue_ext_size" in more):  # it holds their bit maps
+        if not _is_spoilt_by(setup, more):
             setup = replace(setup, **more)  # type: ignore[arg-type]  # names of fields
     if setup.disk_capacity:
         room = max(setup.disk_capacity, ROOM * setup.log_file_size)
@@ -71,11 +71,22 @@ def with_options(setup: Setup, chance: Chance) -> Setup:
     return setup
 
 
+def _is_spoilt_by(setup: Setup, more: Mapping[str, object]) -> bool:
+    """Whether a setup would lose its subject by these options.
+
+    consumequeue_ext files hold the bit maps of filters; and a broker that cannot write
+    its tables, since the disk is full, excuses nearly all that laws ask of it.
+    """
+    is_full = setup.keeps_progress and "disk_capacity" in more
+    return is_full or (setup.filters and "queue_ext_size" in more)
+
+
 def with_ops_for(setup: Setup, ops: tuple[Op, ...], chance: Chance) -> tuple[Op, ...]:
     """The ops, and those without which the setup's options would mean nothing."""
     if setup.duplicates:
         ops = _confirmed(ops, chance)
-    if setup.disk_capacity and not any(isinstance(op, FillDisk) for op in ops):
+    fills = any(isinstance(op, FillDisk) for op in ops)
+    if setup.disk_capacity and not (fills or setup.keeps_progress):
         ops = _on_a_full_disk(ops, chance)
     if chance.one_in(RENAMED) and not setup.begins_with:
         name = chance.pick(BROKER_TOPICS if setup.keeps_progress else ODD_TOPICS)

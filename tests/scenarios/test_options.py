@@ -59,6 +59,13 @@ def test_a_broker_with_filters_keeps_the_files_of_their_bit_maps() -> None:
         assert with_options(setup, SeededChance(seed, 0)).queue_ext_size == 200
 
 
+def test_no_broker_has_a_disk_that_others_fill() -> None:
+    broker = Setup(keeps_progress=True)
+    setups = [with_options(broker, SeededChance(seed, 0)) for seed in range(200)]
+
+    assert not any(setup.disk_capacity for setup in setups)
+
+
 def test_a_disk_with_an_end_has_room_for_some_files() -> None:
     setups = [with_options(Setup(), SeededChance(seed, 0)) for seed in range(200)]
     ends = [setup for setup in setups if setup.disk_capacity]
