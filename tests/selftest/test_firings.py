@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from lies_beside import LIES_BESIDE
+from lies_of_administrators import LIES_OF_ADMINISTRATORS
 from lies_of_answers import LIES_OF_ANSWERS
 from lies_of_config_files import LIES_OF_CONFIG_FILES
 from lies_of_consumers import LIES_OF_CONSUMERS
@@ -33,6 +34,7 @@ LIES = (
     *LIES_OF_THE_MEDIUM,
     *LIES_OF_CONSUMERS,
     *LIES_BESIDE,
+    *LIES_OF_ADMINISTRATORS,
 )
 TRIGGERED: dict[str, str] = json.loads(
     (Path(__file__).parent / "triggered.json").read_text("utf-8")
