@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from typing import Any
 
 from crashmq.models.ops import ConfirmLog, FillDisk, Op, RunService, innermost
-from crashmq.models.program import Setup
-from crashmq.scenarios.programs.chance import Chance
+from crashmq.models.program import Program, Setup
+from crashmq.scenarios.catalogue.scenario import Scenario
+from crashmq.scenarios.programs.chance import Chance, SeededChance
 from crashmq.scenarios.programs.holding import BEHIND
 from crashmq.scenarios.programs.mixing import ROOM
 from crashmq.scenarios.programs.space import often
+from crashmq.scenarios.programs.workload import program_for
 
 VARIED = 4
 """One program of so many has options that its scenario does not list."""
@@ -56,6 +59,26 @@ BROKER_TOPICS = ("T-0_|a", "%T", "0", "t" * 60)
 FULL_PERCENTS = often((76, 1), (86, 2), (90, 1), (91, 3), (96, 2), (100, 1))
 """Just below and above where cleaning begins, is forced, and puts stop."""
 
+_APART = 3 << 32  # from the seeds that programs are drawn, aimed and twisted by
+
+
+def varied_program(scenario: Scenario, run: int, number: int) -> Program | None:
+    """The program with other options, for one number in ``VARIED``; else None.
+
+    The arguments are those of ``program_for``, and decide everything.
+    """
+    chance = SeededChance(run + _APART, number)
+    if not chance.one_in(VARIED):
+        return None
+    change = partial(with_options, chance=chance)
+    drawn = program_for(scenario, run, number, change=change)
+    setup = drawn.setup
+    ops = with_ops_for(setup, drawn.ops, chance)
+    if chance.one_in(RENAMED) and not setup.begins_with:
+        name = chance.pick(BROKER_TOPICS if setup.keeps_progress else ODD_TOPICS)
+        ops = tuple([renamed(op, name) for op in ops])
+    return Program(setup, ops)
+
 
 def with_options(setup: Setup, chance: Chance) -> Setup:
     """The setup with one or two of the ``OPTIONS``; a found store keeps its own."""
@@ -88,9 +111,6 @@ def with_ops_for(setup: Setup, ops: tuple[Op, ...], chance: Chance) -> tuple[Op,
     fills = any(isinstance(op, FillDisk) for op in ops)
     if setup.disk_capacity and not (fills or setup.keeps_progress):
         ops = _on_a_full_disk(ops, chance)
-    if chance.one_in(RENAMED) and not setup.begins_with:
-        name = chance.pick(BROKER_TOPICS if setup.keeps_progress else ODD_TOPICS)
-        ops = tuple([renamed(op, name) for op in ops])
     return ops
 
 

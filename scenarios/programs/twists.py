@@ -11,7 +11,6 @@ The added ops are legal in every state, and no op is removed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from crashmq.models.ops import (
     CAN_BE_TOGETHER,
@@ -37,7 +36,7 @@ from crashmq.models.program import HOUR_MS, Program
 from crashmq.scenarios.catalogue.scenario import Scenario
 from crashmq.scenarios.programs.chance import Chance, SeededChance
 from crashmq.scenarios.programs.draft import THOROUGH_MS
-from crashmq.scenarios.programs.options import VARIED, with_ops_for, with_options
+from crashmq.scenarios.programs.options import varied_program
 from crashmq.scenarios.programs.space import often, schedule_of
 from crashmq.scenarios.programs.workload import program_for
 
@@ -58,7 +57,6 @@ BESIDE_A_STOP = often(
 )
 
 _APART = 2 << 32  # from the seeds that programs are drawn by, and aimed by
-_APART_FOR_OPTIONS = 3 << 32
 
 Twist = Callable[[Program, Chance], list[Op]]
 
@@ -74,15 +72,8 @@ def searched_program(
     One in ``TWISTED`` has a twist, and one in ``VARIED`` a setup with other options, if
     the subject knows all of them. The arguments are those of ``program_for``.
     """
-    chance = SeededChance(run + _APART_FOR_OPTIONS, number)
-    if can == EVERYTHING and chance.one_in(VARIED):
-        drawn = program_for(
-            scenario, run, number, can, partial(with_options, chance=chance)
-        )
-        ops = with_ops_for(drawn.setup, drawn.ops, chance)
-        drawn = Program(drawn.setup, ops)
-    else:
-        drawn = program_for(scenario, run, number, can)
+    varied = varied_program(scenario, run, number) if can == EVERYTHING else None
+    drawn = varied or program_for(scenario, run, number, can)
     return twisted(drawn, run, number, can)
 
 

@@ -27,6 +27,7 @@ from crashmq.scenarios.programs.options import (
     ODD_TOPICS,
     VARIED,
     renamed,
+    varied_program,
     with_ops_for,
     with_options,
 )
@@ -117,17 +118,19 @@ def test_a_topic_has_its_other_name_wherever_it_is_named() -> None:
 
 
 def test_a_broker_is_given_names_that_it_takes() -> None:
-    for setup, names in (
-        (Setup(), ODD_TOPICS),
-        (Setup(keeps_progress=True), BROKER_TOPICS),
-    ):
-        puts = [
-            with_ops_for(setup, PLAIN, SeededChance(seed, 0))[0] for seed in range(60)
-        ]
-        topics = {put.topic for put in puts if isinstance(put, PutMessage)}
+    for name, names in (("power_loss", ODD_TOPICS), ("group_progress", BROKER_TOPICS)):
+        found = [varied_program(SCENARIOS[name], 5, number) for number in range(COUNT)]
+        usual = {one.topic for one in SCENARIOS[name].space.addresses}
+        topics = {
+            op.topic
+            for program in found
+            if program is not None
+            for op in program.ops
+            if isinstance(op, PutMessage)
+        }
 
-        assert topics - {"T0"} <= {*names}
-        assert {"T0"} < topics
+        assert topics - usual
+        assert topics - usual <= {*names}
 
 
 @pytest.mark.slow
