@@ -6,6 +6,7 @@ from typing import assert_never
 
 from crashmq.models.ops import (
     ALL_TIME_MS,
+    RETRIED,
     SILENT,
     AdminOp,
     AdvanceClock,
@@ -226,6 +227,8 @@ def _describe_consumer(op: ConsumerOp) -> str:
             how = "" if op.strategy == "AVG" else f", by {op.strategy}"
             how += f" {op.listed}" if op.listed else ""
             how += f", {op.batch} messages at a time" if op.batch > 1 else ""
+            most = op.max_reconsume_times
+            how += f", max_reconsume_times {most}" if most != RETRIED else ""
             return (
                 f"{kind}{client} of {op.group} joins for {_asked(op)} from the "
                 f"{op.where} offset on{how}"

@@ -315,6 +315,7 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
         "listed": _LISTED,
         "expression": _EXPRESSION,
         "batch": (1, 1024),
+        "max_reconsume_times": _COUNT,
     },
     Resubscribe: {"client": _GROUP, "topics": _NAMES, "expression": _EXPRESSION},
     EndConsumer: {"client": _GROUP},

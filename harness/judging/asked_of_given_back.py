@@ -30,25 +30,32 @@ from crashmq.models.laws.group_topics import (
     sent_to_a_queue_of_its_topic,
     the_version_counts_changes,
 )
-from crashmq.models.ops import TurnConsumer
+from crashmq.models.ops import RETRIED, StartConsumer, TurnConsumer
 
-TRIES = 2
-"""So often consumers of programs let a message be tried again."""
+BY_DEFAULT = 16
+"""DefaultMQPushConsumerImpl#getMaxReconsumeTimes, of a consumer that sets nothing."""
 
 
 def _given(at: MessageSentBack) -> GivenBack:
-    given = at.given
-    op = at.known.consumption.living.get(at.queue.client)
+    given, known = at.given, at.known.consumption
+    op = known.living.get(at.queue.client)
     tries = given.reconsume_times
+    # One that has ended meanwhile was configured as the others of its group.
+    most = _most_tries(op or known.newest.get(at.queue.group))
     return GivenBack(
         at.queue,
         at.unique_key,
         given.properties.get("RETRY_TOPIC", given.topic),
         tries,
         # One that consumes in order tries by itself, and then no more.
-        tries >= TRIES or (op is not None and op.is_orderly),
+        tries >= most or (op is not None and op.is_orderly),
         _levels(at, FIRST_DELAY_LEVEL + tries),
     )
+
+
+def _most_tries(op: StartConsumer | None) -> int:
+    most = RETRIED if op is None else op.max_reconsume_times
+    return BY_DEFAULT if most < 0 else most
 
 
 def _levels(at: MessageSentBack, level: int) -> frozenset[int]:

@@ -87,9 +87,6 @@ from crashmq.models.ops import (
 from crashmq.models.program import Setup
 
 NOT_KNOWN = -2
-TRIES = 2
-"""After so many a message is a dead letter; far below RocketMQ's, so that short
-histories come to it."""
 _WHERE = {
     "last": ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
     "first": ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
@@ -182,7 +179,7 @@ class _Client:
             pull_batch_size=setup.pull_batch,
             consume_message_batch_max_size=op.batch,
             pull_threshold_for_queue=setup.pull_threshold,
-            max_reconsume_times=TRIES,
+            max_reconsume_times=op.max_reconsume_times,
         )
 
     def _offset_store(

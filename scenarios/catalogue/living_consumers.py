@@ -299,11 +299,11 @@ FAILING = replace(
     consumers=(
         StartConsumer("r0", "r", TOPICS),
         StartConsumer("r1", "r", TOPICS),
-        StartConsumer("s0", "s", TOPICS, "last"),
-        StartConsumer("s1", "s", TOPICS, "last"),
+        StartConsumer("s0", "s", TOPICS, "last", max_reconsume_times=0),
+        StartConsumer("s1", "s", TOPICS, "last", max_reconsume_times=0),
         StartConsumer("q0", "q", TOPICS, is_orderly=True),
         StartConsumer("q1", "q", TOPICS, is_orderly=True),
-        StartConsumer("u0", "u", f"T0,{LONG}"),
+        StartConsumer("u0", "u", f"T0,{LONG}", max_reconsume_times=-1),
     ),
     services=often(
         ("reput", 3),

@@ -36,7 +36,7 @@ def mixed_space(one: Space, other: Space) -> Space:
 
 def _of_one_manner(consumers: Sequence[StartConsumer]) -> tuple[StartConsumer, ...]:
     """The consumers configured as the first of their group, as RocketMQ requires."""
-    manners: dict[str, tuple[Strategy, bool, bool]] = {}
+    manners: dict[str, tuple[Strategy, bool, bool, int]] = {}
     return tuple(
         [
             one
@@ -46,8 +46,8 @@ def _of_one_manner(consumers: Sequence[StartConsumer]) -> tuple[StartConsumer, .
     )
 
 
-def _manner(one: StartConsumer) -> tuple[Strategy, bool, bool]:
-    return one.strategy, one.is_orderly, one.broadcasts
+def _manner(one: StartConsumer) -> tuple[Strategy, bool, bool, int]:
+    return one.strategy, one.is_orderly, one.broadcasts, one.max_reconsume_times
 
 
 def _both(one: Any, other: Any, unsaid: Any) -> Any:

@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "f9bbfacd84aab8b4f897a7ec849c8faae6f0c03ee2ec16b0fb50ac6d9ec62122"
+DEFAULTS = ""
 
 
 def saved(path: Path, **changes: Any) -> Path:
