@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = ""
+DEFAULTS = "2b69b61a72a3b9393d547c454973f6289526cfbf0aca8d51ea38da8f9d70cdb1"
 
 
 def saved(path: Path, **changes: Any) -> Path:
