@@ -109,6 +109,11 @@ A_LONG_TIME: Final = AdvanceClock(10_000)
 """After so long a flush takes all there is."""
 UNANSWERED: Final = AdvanceClock(31_000)
 """After so long a pull has no answer any more."""
+PATIENCE: Final = often(
+    ((UNANSWERED, A_SECOND), 2), ((A_SECOND, AdvanceClock(29_500), A_SECOND), 1)
+)
+"""What passes between the pulls of consumers that outlived their broker; in the second,
+the time-out of a pull of before ends amid one of after."""
 PUT_OFF: Final = AdvanceClock(5000)
 """After so long a consumer takes up what it has put off."""
 AGAIN_MS: Final = (1, 999, 1000, 4000, 4999, 5000, 5001, 9999)
@@ -267,12 +272,15 @@ def outlive(draft: Draft) -> None:
         add(UNANSWERED)
         for client in joined:
             add(TurnConsumer(client, chance.pick(TASKS), 8), consumed_by(draft, client))
+        if chance.coin():  # what was given up is sent again, and nobody takes it
+            pulls = [TurnConsumer(client, "pull", 8) for client in joined]
+            add(*pulls, A_SECOND, *pulls)
     add(Restart())
     for _ in range(chance.integer(1, 2)):
         if chance.coin():
             add(*[draft.drawn.stock(one) for one in chosen], REPUT)
         # One that was held has to be given up first; then the consumer waits a second.
-        for pause in (UNANSWERED, A_SECOND):
+        for pause in chance.pick(PATIENCE):
             add(pause, *[TurnConsumer(client, "heartbeat") for client in joined])
             add(*[TurnConsumer(client, "pull", 8) for client in joined])
         if chance.coin():
