@@ -185,14 +185,6 @@ LIES_OF_ANSWERS = (
         "tuple(message[:-1] for message in result.messages),",
         does(Setup(checks_crc=True), PUT, REPUT, PULL),
     ),
-    lie("REC-5", "shutdown", "Stopped(clean,", "Stopped(False,", ONE),
-    lie(
-        "REC-5",
-        "shutdown",
-        "clean = hosted.shutdown()",
-        "clean = not hosted.shutdown()",
-        ONE,
-    ),
     lie("REC-7", "start", "store.commit_log.scanned_bytes", "1 << 40", WINDOWED),
     lie("REC-7", "start", "store.commit_log.scanned_bytes", "99_999", WINDOWED),
     lie(

@@ -120,7 +120,11 @@ _ROWS = (
         *("bool(pends) and profile.honours_sync", "bool(pends)"),
     ),
     ("D31", "medium", "Medium.room_for", "used + size > total", "used + size >= total"),
-    ("D32", "medium", "Medium.usage", "sum(sizes) + self.foreign_size", "sum(sizes)"),
+    (
+        "D32",
+        *("medium", "Medium.usage"),
+        *("sum(sizes) + self.room.foreign_size", "sum(sizes)"),
+    ),
     (
         "D33",
         *("sim_file", "SimFile.sync"),

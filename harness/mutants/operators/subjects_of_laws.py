@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 ANY = frozenset({"RUN", "RES", "DET", "timeout", "died"})
-_CONSUMERS = frozenset({"CON", "RTY", "MBR", "TOP", "GRP", "OFS", "OFF", "LP", "FLT"})
+_CONSUMERS = frozenset(
+    {"ADM", "CON", "RTY", "MBR", "TOP", "GRP", "OFS", "OFF", "LP", "FLT"}
+)
 _STORE = frozenset(
     {"CL", "CP", "CQ", "DEL", "DSP", "DUR", "FL", "IX", "PUT", "RD", "REC", "ST", "SVC"}
 )
@@ -19,12 +21,12 @@ _CONFIG = frozenset({"CFG", "OFS", "OFF", "DLY", "FLT", "TOP", "MBR", "GRP"})
 FAMILIES: Mapping[str, frozenset[str]] = {
     "broker.filter": frozenset({"FLT", "CON", "LP", "CFG", "CQ"}),
     "broker.schedule": frozenset({"DLY", "RTY", "CFG", "DSP"}),
-    "broker.offset": frozenset({"OFS", "OFF", "CON", "CFG", "LP"}),
+    "broker.offset": frozenset({"OFS", "OFF", "CON", "CFG", "LP", "ADM"}),
     "broker.longpolling": frozenset({"LP", "CON"}),
     "broker.processor": _CONSUMERS | {"RD", "PUT", "DLY"},
     "broker.topic": frozenset({"TOP", "RTY", "CFG"}),
-    "broker.subscription": frozenset({"MBR", "CON", "RTY", "TOP", "GRP", "CFG"}),
-    "broker.client": frozenset({"MBR", "CON"}),
+    "broker.subscription": frozenset({"MBR", "CON", "RTY", "TOP", "GRP", "CFG", "ADM"}),
+    "broker.client": frozenset({"MBR", "CON", "ADM"}),
     "broker": _CONSUMERS | {"DLY", "CFG"},
     "client": _CONSUMERS,
     "common": _CONFIG | _CONSUMERS,
