@@ -122,7 +122,9 @@ class Topics(Forked):
     def _may_change(self, op: ChangeTopic) -> None:
         topic = op.topic
         told = Shape(op.read_queues, op.write_queues, op.is_writeable)
-        self.shapes[topic] = self.shapes_of(topic) | {told}
+        possible = self.shapes_of(topic) | {told}
+        if possible != _AS_MADE:  # else it may not even be there
+            self.shapes[topic] = possible
         self.changed |= {topic}
         self.possible |= {topic}
 

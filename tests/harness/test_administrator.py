@@ -14,6 +14,7 @@ from crashmq.models.observations import (
     OffsetKept,
     Put,
     Skipped,
+    Started,
     TopicsCleaned,
     describe_observation,
 )
@@ -175,6 +176,10 @@ def test_a_topic_has_the_queues_and_the_permission_it_was_given() -> None:
     assert isinstance(last_of(*again), Put)
     assert isinstance(last_of(ChangeTopic("TBW102")), Skipped)
     assert isinstance(last_of(ChangeTopic("%RETRY%g")), Skipped)
+
+
+def test_a_change_that_was_refused_makes_no_topic() -> None:
+    assert isinstance(last_of(ChangeTopic("%T"), Shutdown(), Restart()), Started)
 
 
 def test_a_consumer_begins_where_its_broker_tells_it() -> None:
