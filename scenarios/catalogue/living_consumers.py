@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.ops import (
     ConsumeStatus,
     ExpressionType,
@@ -68,7 +69,7 @@ def _listed(group: str, topics: str, queues: int) -> tuple[StartConsumer, ...]:
     """Three clients that list the topics' queues in turn; the first has retries too."""
     all_of_them = [f"{topic}/{n}" for topic in topics.split(",") for n in range(queues)]
     told = [all_of_them[first::3] for first in range(3)]
-    told[0].append(f"%RETRY%{group}/0")
+    told[0].append(f"{RETRY_PREFIX}{group}/0")
     return tuple(
         [
             StartConsumer(

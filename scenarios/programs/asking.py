@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.ops import (
     AdvanceClock,
     AskBroker,
@@ -41,7 +42,7 @@ def question(draft: Draft, group: str, client: str, address: Address) -> AskBrok
     chance = draft.chance
     topic, queue_id = address
     if chance.one_in(OF_RETRIES):
-        topic, queue_id = f"%RETRY%{group}", 0
+        topic, queue_id = RETRY_PREFIX + group, 0
     asked, at_ms = chance.pick(QUESTIONS), 0
     if asked == "time":
         at_ms = chance.pick(TIMES_MS)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
+from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.ops import (
     AdvanceClock,
     ChangeTopic,
@@ -253,6 +254,7 @@ def outlive(draft: Draft) -> None:
     if not draft.joined:
         _join(draft)
     joined = tuple(draft.joined)
+    pulls = [TurnConsumer(client, "pull", 8) for client in joined]
     queues = tuple(dict.fromkeys(draft.space.addresses))
     chosen = [chance.pick(queues) for _ in range(chance.integer(1, 3))]
     for one in chosen:
@@ -273,7 +275,6 @@ def outlive(draft: Draft) -> None:
         for client in joined:
             add(TurnConsumer(client, chance.pick(TASKS), 8), consumed_by(draft, client))
         if chance.coin():  # what was given up is sent again, and nobody takes it
-            pulls = [TurnConsumer(client, "pull", 8) for client in joined]
             add(*pulls, A_SECOND, *pulls)
     add(Restart())
     for _ in range(chance.integer(1, 2)):
@@ -282,7 +283,7 @@ def outlive(draft: Draft) -> None:
         # One that was held has to be given up first; then the consumer waits a second.
         for pause in chance.pick(PATIENCE):
             add(pause, *[TurnConsumer(client, "heartbeat") for client in joined])
-            add(*[TurnConsumer(client, "pull", 8) for client in joined])
+            add(*pulls)
         if chance.coin():
             add(*[consumed_by(draft, client) for client in joined])
 
@@ -780,6 +781,6 @@ def _sent(draft: Draft, one: StartConsumer, most: int) -> SendMessage:
     around = AROUND[:2] if one.is_orderly and chance.coin() else AROUND
     tries = max(0, (bound if bound >= 0 else most) + chance.pick(around))
     origin = f"RETRY_TOPIC={address.topic}"
-    topic = f"%RETRY%{one.group}"
+    topic = RETRY_PREFIX + one.group
     queue_id = int(chance.one_in(PAST_THE_QUEUES * ELSEWHERE))
     return SendMessage(topic, queue_id, max(size, 1), tries, bound, level, origin)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
+from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.ops import (
     AdvanceClock,
     During,
@@ -158,7 +159,7 @@ def _older_comes_back(draft: Draft, whom: Whom) -> None:
 def _retries(draft: Draft, whom: Whom) -> None:
     """Add ops: a group pulls its retry topic, perhaps with a new subscription."""
     chance, add, group = draft.chance, draft.add, whom[0]
-    retry_topic = f"%RETRY%{group}"
+    retry_topic = RETRY_PREFIX + group
     other = chance.pick(draft.space.addresses).topic
     _subscribe(draft, whom)
     for _ in range(chance.integer(1, PUTS_MAX)):

@@ -98,6 +98,11 @@ def promising(setup: Setup) -> Setup:
     """The setup, on a disk that does not lie about syncs and has room for the ops."""
     if setup.disk_profile in LYING:
         setup = replace(setup, disk_profile=_PLAIN.disk_profile)
+    return with_room(setup)
+
+
+def with_room(setup: Setup) -> Setup:
+    """The setup; a disk with an end has room for ``ROOM`` log files at least."""
     if not setup.disk_capacity:
         return setup
     room = ROOM * setup.log_file_size

@@ -17,7 +17,7 @@ from crashmq.models.program import Program, Setup
 from crashmq.scenarios.catalogue.scenario import Scenario
 from crashmq.scenarios.programs.chance import Chance, SeededChance
 from crashmq.scenarios.programs.holding import BEHIND
-from crashmq.scenarios.programs.mixing import ROOM
+from crashmq.scenarios.programs.mixing import with_room
 from crashmq.scenarios.programs.space import often
 from crashmq.scenarios.programs.workload import program_for
 
@@ -88,10 +88,7 @@ def with_options(setup: Setup, chance: Chance) -> Setup:
         more = chance.pick(OPTIONS)
         if not _is_spoilt_by(setup, more):
             setup = replace(setup, **more)  # type: ignore[arg-type]  # names of fields
-    if setup.disk_capacity:
-        room = max(setup.disk_capacity, ROOM * setup.log_file_size)
-        setup = replace(setup, disk_capacity=room)
-    return setup
+    return with_room(setup)
 
 
 def _is_spoilt_by(setup: Setup, more: Mapping[str, object]) -> bool:

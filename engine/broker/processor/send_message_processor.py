@@ -309,12 +309,16 @@ def _has_queue(topic: TopicConfig, queue_id: int) -> bool:
 
     Source: AbstractSendMessageProcessor#msgCheck.
     """
-    return queue_id < max(topic.write_queue_nums, topic.read_queue_nums)
+    return queue_id < _queue_nums(topic)
+
+
+def _queue_nums(topic: TopicConfig) -> int:
+    return max(topic.write_queue_nums, topic.read_queue_nums)
 
 
 def _no_such_queue(message: Message, topic: TopicConfig) -> SendResponse:
     NO_SUCH_QUEUE.hit()
-    most = max(topic.write_queue_nums, topic.read_queue_nums)
+    most = _queue_nums(topic)
     why = f"topic {topic.topic_name} has {most} queues, so queue {message.queue_id} "
     why += "takes no message: send to one below."
     return SendResponse(ResponseCode.SYSTEM_ERROR, remark=why)
