@@ -31,6 +31,21 @@ _IN_MEMORY = Path("/dev/shm")
 _ROOM_IN_MEMORY = 8 << 30
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--deep",
+        action="store_true",
+        help="try all of what the gate takes a sample of: crash states of a repair, "
+        "kills, damaged copies, random records (an hour more)",
+    )
+
+
+@pytest.fixture(scope="session")
+def deep(pytestconfig: pytest.Config) -> bool:
+    """Whether all is tried of which the gate takes a sample."""
+    return bool(pytestconfig.getoption("--deep"))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Put temporary directories into memory if there is room.

@@ -112,11 +112,13 @@ class Partial:
     ],
     ids=lambda lacks: "-".join(sorted(one.name for one in lacks)[:2]).lower(),
 )
-def test_no_law_fires_of_an_engine_that_shows_less(lacks: set[Capability]) -> None:
+def test_no_law_fires_of_an_engine_that_shows_less(
+    lacks: set[Capability], deep: bool
+) -> None:
     can = EVERYTHING - lacks
     scenarios = [one for one in SCENARIOS.values() if one.needs <= can]
     judged = 0
-    for number in range(40):
+    for number in range(400 if deep else 25):
         program = program_for(scenarios[number % len(scenarios)], 7, number, can)
         buffers = program.setup.transient_store_pool
         if buffers and Capability.STORES_AS_ROCKETMQ in lacks:
@@ -133,7 +135,7 @@ def test_no_law_fires_of_an_engine_that_shows_less(lacks: set[Capability]) -> No
         named = {law.id for laws in allowed for law in laws} | {"RUN-4", "REC-5"}
         assert asked <= named
         judged += 1
-    assert judged > 20
+    assert judged > 12
 
 
 def test_each_capability_is_a_protocol_with_methods_of_its_own() -> None:

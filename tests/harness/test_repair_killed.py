@@ -33,8 +33,8 @@ from crashmq.scenarios.catalogue.found_stores import files_found
 FAR = 1 << 30
 OUR_FOLDERS = (BACKUP, STAGE, f"{BACKUP}.new", UNDONE)
 Do = Callable[[Path, Path], object]
-STRIDE = 9
-"""The gate takes each ninth call, another one for each way; all are slow."""
+STRIDE = 5
+"""The gate takes each fifth call, another one for each way."""
 
 
 def store(root: Path) -> Path:
@@ -109,16 +109,10 @@ def kills(total: int, first: int, *, every: bool) -> list[tuple[int, Part]]:
     return [(number, part) for number in chosen for part in parts]
 
 
-HOW_MANY = pytest.mark.parametrize(
-    "every", [False, pytest.param(True, marks=pytest.mark.slow)]
-)
-
-
 @pytest.mark.slow
-@HOW_MANY
 @pytest.mark.parametrize("kind", list(COPIES))
 def test_a_copy_killed_anywhere_leaves_its_source_and_can_be_made_again(
-    kind: str, every: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, deep: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make, do = COPIES[kind]
     root, out = make(tmp_path / "store"), tmp_path / "new"
@@ -128,7 +122,7 @@ def test_a_copy_killed_anywhere_leaves_its_source_and_can_be_made_again(
     total = calls_of(kind, tmp_path)
     assert total > 30
 
-    for number, part in kills(total, len(kind), every=every):
+    for number, part in kills(total, len(kind), every=deep):
         with killed_at(number, part, monkeypatch) as calls:
             do(root, out)
         assert died(calls, number), number
@@ -145,10 +139,9 @@ def died(calls: Calls, number: int) -> bool:
 
 
 @pytest.mark.slow
-@HOW_MANY
 @pytest.mark.parametrize("then", ["undo", "again"])
 def test_a_rebuild_in_place_killed_anywhere_can_be_undone_and_done_again(
-    then: str, every: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    then: str, deep: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = store(tmp_path / "first")
     before, log = contents(first), contents(first / "commitlog")
@@ -157,7 +150,7 @@ def test_a_rebuild_in_place_killed_anywhere_can_be_undone_and_done_again(
     served = find_files(places(whole)).files
     total = calls_of("in place", tmp_path)
 
-    for number, part in kills(total, len(then), every=every):
+    for number, part in kills(total, len(then), every=deep):
         root = shutil.copytree(first, tmp_path / "store")
         with killed_at(number, part, monkeypatch):
             in_place(root, tmp_path)
@@ -180,9 +173,9 @@ def test_a_rebuild_in_place_killed_anywhere_can_be_undone_and_done_again(
         shutil.rmtree(root)
 
 
-@HOW_MANY
+@pytest.mark.slow
 def test_an_undo_killed_anywhere_is_finished_by_the_next(
-    every: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    deep: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = store(tmp_path / "first")
     before = contents(first)
@@ -192,7 +185,7 @@ def test_an_undo_killed_anywhere_is_finished_by_the_next(
     with killed_at(FAR, "none", monkeypatch) as calls:
         undo(counted)
 
-    for number, part in kills(calls.made, 0, every=every):
+    for number, part in kills(calls.made, 0, every=deep):
         root = shutil.copytree(done, tmp_path / "store")
         with killed_at(number, part, monkeypatch):
             undo(root)
