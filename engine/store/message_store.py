@@ -12,6 +12,7 @@ anything is changed.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Collection
 from typing import TypeVar
 
@@ -513,12 +514,19 @@ class MessageStore:
         """Make durable what was put so far; returns the phy_offset it is flushed to.
 
         Raises:
-            OSError: the disk failed; the store takes no put until the next start.
+            OSError: the disk failed, now or in an earlier sync; the store takes no put
+                until the next start.
 
         Source: DefaultMessageStore#flush.
         """
         self.commit_log.commit_all()
         self._flusher.flush_all()
+        if not self._flags.is_flushable:
+            raise OSError(
+                errno.EIO,
+                "an earlier sync of the log failed, so later ones prove nothing. "
+                "Restart the store.",
+            )
         return self.commit_log.flushed_where
 
     def query_message(

@@ -11,7 +11,7 @@ counts as a record's; and a start compares units with their records.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.probe import probe
@@ -413,12 +413,29 @@ class ConsumeQueue:
 
         Returns its queue_offset; without such a unit, that after the last unit.
         """
+        for queue_offset, unit in self._units_read():
+            if unit[0] >= phy_offset and UNIT.pack(*unit) != PRE_BLANK:
+                return queue_offset
+        return self._recovered_end // CQ_STORE_UNIT_SIZE
+
+    def first_message_at_or_past(self, phy_offset: int, end: int) -> int:
+        """The first recovered unit before ``end`` that points there and is no blank.
+
+        Returns its queue_offset; without such a unit, ``end``.
+        """
+        for queue_offset, (at, size, _) in self._units_read():
+            if queue_offset >= end:
+                break
+            if at >= phy_offset and size != BLANK_SIZE:
+                return queue_offset
+        return end
+
+    def _units_read(self) -> Iterator[tuple[int, tuple[int, int, int]]]:
+        """The recovered units of the files that were read, with their queue_offsets."""
         for file in self.mapped_files.files[self._first_read :]:
             size = min(file.file_size, self._recovered_end - file.file_from_offset)
-            for n, unit in enumerate(decode_units(file.read(0, max(0, size)))):
-                if unit[0] >= phy_offset and UNIT.pack(*unit) != PRE_BLANK:
-                    return file.file_from_offset // CQ_STORE_UNIT_SIZE + n
-        return self._recovered_end // CQ_STORE_UNIT_SIZE
+            first = file.file_from_offset // CQ_STORE_UNIT_SIZE
+            yield from enumerate(decode_units(file.read(0, max(0, size))), first)
 
     def truncate_dirty_units(self, queue_offset: int, *, clean: bool = False) -> None:
         """Keep the recovered units before ``queue_offset`` and erase the rest.

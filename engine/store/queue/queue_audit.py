@@ -16,6 +16,7 @@ QueueKey = tuple[str, int]
 
 DISAGREED = probe("queue_audit.disagreed", "a unit does not point at its record")
 LACKED = probe("queue_audit.lacked", "a record has no unit")
+STRAY = probe("queue_audit.stray", "a unit before a queue's first record is none's")
 
 
 class QueueAudit:
@@ -67,9 +68,12 @@ class QueueAudit:
         self.dispatched_timestamp = 0
         self.lacks_unread = False
         self.first_misnumbered = -1
+        self._read_from = -1
 
     def visit(self, request: DispatchRequest) -> None:
         """Compare one record with its queue; records come in log order."""
+        if self._read_from < 0:
+            self._read_from = request.commit_log_offset
         if not request.has_unit:
             return
         self._visit_place(request)
@@ -94,6 +98,8 @@ class QueueAudit:
         agreed = request.consume_queue_offset
         if self.damage.ranges:
             agreed = self._agreed_until(request)
+        elif is_first and queue is not None:
+            agreed = self._stray_before(request, queue)
         if is_first:
             self.first_offsets[key] = request.consume_queue_offset
         self.next_offsets[key] = request.consume_queue_offset + 1
@@ -114,6 +120,22 @@ class QueueAudit:
         self._is_unsure_from(request)
         if self.first_wrong_phy_offset < 0:
             self.first_wrong_phy_offset = request.commit_log_offset
+
+    def _stray_before(self, request: DispatchRequest, queue: ConsumeQueue) -> int:
+        """The first unit before the queue's first record that is no expired record's.
+
+        Without one, the record's queue_offset. Such a unit points into what was read,
+        where this queue has no record before: its file was another queue's. A pull
+        would get that one's message.
+        """
+        end = request.consume_queue_offset
+        if queue.first_offset >= end:
+            return end
+        dead_below = self._deleted.dead_below(request.topic, request.queue_id)
+        stray = queue.first_message_at_or_past(max(self._read_from, dead_below), end)
+        if stray < end:
+            STRAY.hit()
+        return stray
 
     def _note_skipped(
         self, request: DispatchRequest, known: int | None, queue: ConsumeQueue | None
