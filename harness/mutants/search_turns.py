@@ -18,7 +18,7 @@ from crashmq.models.ops import Together, innermost
 from crashmq.models.program import Program
 from crashmq.scenarios.catalogue.failing import failing_for
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
-from crashmq.scenarios.programs.twists import searched_program
+from crashmq.scenarios.programs.searching import searched_program
 from crashmq.scenarios.programs.workload import phrase_for, program_for
 
 SliceKind = Literal["soak", "neighbours", "stops", "failures", "explore", "machine"]

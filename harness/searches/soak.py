@@ -42,7 +42,7 @@ from crashmq.reports.records import (
     VerdictRecord,
 )
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
-from crashmq.scenarios.programs.twists import searched_program
+from crashmq.scenarios.programs.searching import searched_program
 
 RECHECKED_EVERY = 100
 EPISODE_TIMEOUT_S = 60.0

@@ -24,18 +24,40 @@ _COMMITTING = frozenset({"progress", "hold"})
 """Kinds of op that tell a broker how far a group is."""
 
 
-def mixtures_of(
+def mixable(
     stores: Sequence[Scenario],
     brokers: Sequence[Scenario],
     consumers: Sequence[Scenario],
-) -> tuple[Scenario, ...]:
-    """The mixtures of scenarios of stores, of brokers, and of running consumers."""
+) -> tuple[tuple[Scenario, ...], ...]:
+    """The scenarios that can be mixed with each other.
+
+    Those of stores, these and those of brokers, and those that can be beside running
+    consumers and those of consumers.
+    """
     calm = [one for one in stores if one.name not in _DAMAGING]
     beside_consumers = [
         one
         for one in (*calm, *brokers)
         if not {"filter", *_COMMITTING} & {*one.space.kinds}
     ]
+    return (*calm,), (*calm, *brokers), (*beside_consumers, *consumers)
+
+
+def partners_of(
+    circles: Sequence[Sequence[Scenario]],
+) -> dict[str, tuple[Scenario, ...]]:
+    """For each scenario in a circle, by name, the others of all its circles."""
+    found: dict[str, dict[str, Scenario]] = {}
+    for circle in circles:
+        for one in circle:
+            others = {each.name: each for each in circle if each is not one}
+            found.setdefault(one.name, {}).update(others)
+    return {name: (*others.values(),) for name, others in found.items()}
+
+
+def mixtures_of(circles: Sequence[Sequence[Scenario]]) -> tuple[Scenario, ...]:
+    """A mixture of each circle of ``mixable`` scenarios."""
+    calm, with_brokers, with_consumers = circles
     return (
         _mixture(
             "mixtures",
@@ -46,12 +68,12 @@ def mixtures_of(
             "broker_mixtures",
             "the ops of two other scenarios on one store, those of brokers included: "
             "consumer offsets, filters, long polling, delays",
-            (*calm, *brokers),
+            with_brokers,
         ),
         _mixture(
             "consumer_mixtures",
             "the ops of two other scenarios on one store, beside running consumers",
-            (*beside_consumers, *consumers),
+            with_consumers,
         ),
     )
 

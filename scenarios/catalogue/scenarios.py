@@ -18,7 +18,7 @@ from crashmq.scenarios.catalogue.message_scenarios import (
     MESSAGE_SCENARIOS,
     with_options,
 )
-from crashmq.scenarios.catalogue.mixtures import mixtures_of
+from crashmq.scenarios.catalogue.mixtures import mixable, mixtures_of, partners_of
 from crashmq.scenarios.catalogue.scenario import Scenario
 from crashmq.scenarios.catalogue.sick_disks import SICK_DISKS
 from crashmq.scenarios.catalogue.topic_deletion import TOPIC_DELETION
@@ -42,7 +42,7 @@ from crashmq.scenarios.programs.spaces import (
     setups_on,
 )
 
-__all__ = ["SCENARIOS", "Scenario"]
+__all__ = ["PARTNERS", "SCENARIOS", "Scenario"]
 
 _SCENARIOS = (
     Scenario(
@@ -394,11 +394,12 @@ _TORN_BLOCKS = Scenario(
 
 _ALL = (*_SCENARIOS, *MESSAGE_SCENARIOS)
 
-_MIXTURES = mixtures_of(
+_MIXABLE = mixable(
     _ALL,
     (_TORN_BLOCKS, *CONSUMING, *LONG_POLLING, *FILTERING, *DELAYING),
     LIVING_CONSUMERS,
 )
+_MIXTURES = mixtures_of(_MIXABLE)
 
 SCENARIOS: dict[str, Scenario] = {
     scenario.name: scenario
@@ -408,3 +409,6 @@ SCENARIOS: dict[str, Scenario] = {
         *(*DELAYING, *_MIXTURES[1:], *ADOPTING),
     )
 }
+
+PARTNERS: dict[str, tuple[Scenario, ...]] = partners_of(_MIXABLE)
+"""By a scenario's name, those that it can be mixed with; of many, none."""

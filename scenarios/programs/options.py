@@ -9,20 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
-from functools import partial
 from typing import Any
 
 from crashmq.models.ops import ConfirmLog, FillDisk, Op, RunService, innermost
 from crashmq.models.program import Program, Setup
-from crashmq.scenarios.catalogue.scenario import Scenario
-from crashmq.scenarios.programs.chance import Chance, SeededChance
+from crashmq.scenarios.programs.chance import Chance
 from crashmq.scenarios.programs.holding import BEHIND
 from crashmq.scenarios.programs.mixing import with_room
 from crashmq.scenarios.programs.space import often
-from crashmq.scenarios.programs.workload import program_for
-
-VARIED = 4
-"""One program of so many has options that its scenario does not list."""
 
 OPTIONS: tuple[Mapping[str, object], ...] = often(
     ({"multi_dispatch": True}, 3),
@@ -59,21 +53,11 @@ BROKER_TOPICS = ("T-0_|a", "%T", "0", "t" * 60)
 FULL_PERCENTS = often((76, 1), (86, 2), (90, 1), (91, 3), (96, 2), (100, 1))
 """Just below and above where cleaning begins, is forced, and puts stop."""
 
-_APART = 3 << 32  # from the seeds that programs are drawn, aimed and twisted by
 
-
-def varied_program(scenario: Scenario, run: int, number: int) -> Program | None:
-    """The program with other options, for one number in ``VARIED``; else None.
-
-    The arguments are those of ``program_for``, and decide everything.
-    """
-    chance = SeededChance(run + _APART, number)
-    if not chance.one_in(VARIED):
-        return None
-    change = partial(with_options, chance=chance)
-    drawn = program_for(scenario, run, number, change=change)
-    setup = drawn.setup
-    ops = with_ops_for(setup, drawn.ops, chance)
+def with_what_options_need(program: Program, chance: Chance) -> Program:
+    """The program with the ops that its options need, and perhaps another topic."""
+    setup = program.setup
+    ops = with_ops_for(setup, program.ops, chance)
     if chance.one_in(RENAMED) and not setup.begins_with:
         name = chance.pick(BROKER_TOPICS if setup.keeps_progress else ODD_TOPICS)
         ops = tuple([renamed(op, name) for op in ops])

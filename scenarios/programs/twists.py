@@ -33,12 +33,9 @@ from crashmq.models.ops import (
     parts,
 )
 from crashmq.models.program import HOUR_MS, Program
-from crashmq.scenarios.catalogue.scenario import Scenario
 from crashmq.scenarios.programs.chance import Chance, SeededChance
 from crashmq.scenarios.programs.draft import THOROUGH_MS
-from crashmq.scenarios.programs.options import varied_program
 from crashmq.scenarios.programs.space import often, schedule_of
-from crashmq.scenarios.programs.workload import program_for
 
 TWISTED = 4
 """Of so many programs one is twisted."""
@@ -59,22 +56,6 @@ BESIDE_A_STOP = often(
 _APART = 2 << 32  # from the seeds that programs are drawn by, and aimed by
 
 Twist = Callable[[Program, Chance], list[Op]]
-
-
-def searched_program(
-    scenario: Scenario,
-    run: int,
-    number: int,
-    can: frozenset[Capability] = EVERYTHING,
-) -> Program:
-    """The program of a scenario as searches run it.
-
-    One in ``TWISTED`` has a twist, and one in ``VARIED`` a setup with other options, if
-    the subject knows all of them. The arguments are those of ``program_for``.
-    """
-    varied = varied_program(scenario, run, number) if can == EVERYTHING else None
-    drawn = varied or program_for(scenario, run, number, can)
-    return twisted(drawn, run, number, can)
 
 
 def twisted(

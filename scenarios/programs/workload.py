@@ -33,6 +33,7 @@ from crashmq.scenarios.programs.restricting import within
 from crashmq.scenarios.programs.space import Kind, Space
 
 Phrase: TypeAlias = Callable[[Draft], None]
+Change: TypeAlias = Callable[[Space, Setup], tuple[Space, Setup]]
 
 SWARM_WEIGHTS = (0, 1, 1, 2, 2, 6)  # of a kind in one program; 0 drops it
 ENDING_BURSTS = 4  # one burst of so many ends with a put at its file's end
@@ -43,7 +44,7 @@ def program_for(
     run: int,
     episode: int,
     can: frozenset[Capability] = EVERYTHING,
-    change: Callable[[Setup], Setup] | None = None,
+    change: Change | None = None,
 ) -> Program:
     """The program of one episode of a run.
 
@@ -52,7 +53,8 @@ def program_for(
         run: the run's seed, >= 0.
         episode: the number of the episode in its run, >= 0.
         can: the subject's capabilities beyond the core; the program needs no others.
-        change: makes another setup of the scenario's; the ops are drawn for that one.
+        change: makes other ranges and another setup of those that the scenario has
+            drawn; the ops are drawn for these.
 
     Returns:
         A program that depends on the arguments alone.
@@ -67,12 +69,12 @@ def program_by(
     scenario: Scenario,
     chance: Chance,
     can: frozenset[Capability] = EVERYTHING,
-    change: Callable[[Setup], Setup] | None = None,
+    change: Change | None = None,
 ) -> Program:
     """A program of a scenario, with choices made by ``chance``."""
     space, setup = scenario.drawn(chance)
     if change is not None:
-        setup = change(setup)
+        space, setup = change(space, setup)
     if can != EVERYTHING:
         space = within(space, can)
     length = chance.integer(*scenario.length)

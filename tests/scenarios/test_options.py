@@ -25,25 +25,47 @@ from crashmq.scenarios.programs.options import (
     BROKER_TOPICS,
     FULL_PERCENTS,
     ODD_TOPICS,
-    VARIED,
     renamed,
-    varied_program,
     with_ops_for,
     with_options,
 )
-from crashmq.scenarios.programs.twists import searched_program
+from crashmq.scenarios.programs.searching import (
+    MIXED,
+    VARIED,
+    mix_of,
+    searched_program,
+)
 
 COUNT = 200
 PLAIN = (PutMessage("T0", 0, 16), RunService("reput"), PutMessage("T1", 0, 16))
 
 
 def test_one_program_of_so_many_has_other_options_and_always_the_same() -> None:
-    scenario = SCENARIOS["power_loss"]
+    scenario = SCENARIOS["window_damage"]  # which is mixed with no other
     found = [searched_program(scenario, 5, number) for number in range(COUNT)]
     others = [one for one in found if one.setup not in scenario.setups]
 
     assert [searched_program(scenario, 5, number) for number in range(COUNT)] == found
     assert COUNT / VARIED / 2 < len(others) < COUNT / VARIED * 2
+
+
+def test_one_program_of_so_many_is_mixed_with_another_scenario() -> None:
+    scenario = SCENARIOS["clean_restart"]
+    mixes = [mix_of(scenario, 5, number) for number in range(COUNT)]
+    kinds = {
+        kind
+        for mix in mixes
+        if mix is not None
+        for kind in mix(scenario.space, scenario.setups[0])[0].kinds
+    }
+
+    assert COUNT / MIXED / 2 < COUNT - mixes.count(None) < COUNT / MIXED * 2
+    assert {"crash", "expire", "progress", "send"} <= kinds
+
+
+def test_what_damages_files_and_what_is_a_mixture_is_mixed_with_no_other() -> None:
+    for name in ("bit_rot", "mixtures", "adopted_stores"):
+        assert not any(mix_of(SCENARIOS[name], 5, number) for number in range(50))
 
 
 def test_a_found_store_keeps_its_setup() -> None:
@@ -118,19 +140,24 @@ def test_a_topic_has_its_other_name_wherever_it_is_named() -> None:
 
 
 def test_a_broker_is_given_names_that_it_takes() -> None:
-    for name, names in (("power_loss", ODD_TOPICS), ("group_progress", BROKER_TOPICS)):
-        found = [varied_program(SCENARIOS[name], 5, number) for number in range(COUNT)]
-        usual = {one.topic for one in SCENARIOS[name].space.addresses}
-        topics = {
-            op.topic
-            for program in found
-            if program is not None
-            for op in program.ops
-            if isinstance(op, PutMessage)
-        }
-
-        assert topics - usual
-        assert topics - usual <= {*names}
+    usual = {
+        address.topic
+        for scenario in SCENARIOS.values()
+        for address in scenario.space.addresses
+    }
+    for name in ("power_loss", "group_progress"):
+        found = [searched_program(SCENARIOS[name], 5, number) for number in range(300)]
+        for keeps_progress, names in ((False, ODD_TOPICS), (True, BROKER_TOPICS)):
+            topics = {
+                op.topic
+                for program in found
+                if program.setup.keeps_progress is keeps_progress
+                for op in program.ops
+                if isinstance(op, PutMessage)
+            }
+            odd = {one for one in topics - usual if not one.startswith("%RETRY%")}
+            assert odd <= {*names}
+            assert odd or keeps_progress != (name == "group_progress")
 
 
 @pytest.mark.slow
