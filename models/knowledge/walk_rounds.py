@@ -105,10 +105,11 @@ def _puts_waited(at: At) -> PutsWaited:
         assert isinstance(asked, PutAsked), asked
         if last.phy_offset < 0 or not asked.messages[0].waits_for_sync:
             continue
-        waits.append((answered.waited_ms, _stood_still(step, answered.asked, number)))
+        end = last.phy_offset + last.size
+        stood_still_ms = _stood_still(step, answered.asked, number, end)
+        waits.append((answered.waited_ms, stood_still_ms))
         if last.status == "FLUSH_DISK_TIMEOUT":
             gave_up.append(answered.waited_ms)
-        end = last.phy_offset + last.size
         left += [
             (last.phy_offset, ended)
             for (ended, done), (_, later) in pairwise(of_host)
@@ -128,15 +129,24 @@ def _rounds_of_host(step: Step) -> list[tuple[int, RoundDone]]:
     ]
 
 
-def _stood_still(step: Step, asked: int, answered: int) -> int:
+def _stood_still(step: Step, asked: int, answered: int, end: int) -> int:
     """For how long a put itself was suspended, in ms.
 
-    Time that passes within a round of the host suspends no put, unless ops ran together
-    and one of them moved the clock.
+    Time that passes within a round of the host suspends no put that waits for its sync,
+    unless ops ran together and one of them moved the clock. A put whose record, up to
+    ``end``, was not in the log when the round began did not wait for its sync yet.
     """
-    return sum(
-        one.event.ms
-        for one in step.entries[asked:answered]
-        if isinstance(one.event, TimePassed)
-        and not (one.event.in_round and not step.is_together)
-    )
+    stood_still_ms = in_round_ms = 0
+    for one in step.entries[asked:answered]:
+        match one.event:
+            case TimePassed(ms, in_round=True) if not step.is_together:
+                in_round_ms += ms
+            case TimePassed(ms):
+                stood_still_ms += ms
+            case RoundDone(before=before):
+                if before.max_phy_offset < end:
+                    stood_still_ms += in_round_ms
+                in_round_ms = 0
+            case _:
+                pass
+    return stood_still_ms
