@@ -149,7 +149,7 @@ def deletions_of_others(
     found: dict[QueueKey, int] = {}
     folders = _folders_with_queues(disk)
     told: Collection[str] | None = _topics_told(disk)
-    for key, phy_offset in sorted(audit.first_wrong_places.items()):
+    for key, (_, phy_offset) in sorted(audit.first_wrong.items()):
         topic, queue_id = key
         if topic not in folders:
             if not crashed and _may_be_deleted(disk, topic, folders, told):

@@ -277,8 +277,9 @@ class ConsumeQueueStore:
         key: QueueKey, queue: ConsumeQueue, audit: QueueAudit, scan: LogScan
     ) -> int | None:
         """The queue_offset at which to cut a queue; None if the log has none of it."""
-        end = audit.first_wrong.get(key, audit.next_offsets.get(key))
-        if audit.damage.ranges and key not in audit.first_wrong:
+        wrong = audit.first_wrong.get(key)
+        end = wrong.queue_offset if wrong else audit.next_offsets.get(key)
+        if audit.damage.ranges and wrong is None:
             # Of its last messages nothing may be left but their numbers.
             known = queue.first_offset if end is None else end
             units = queue.recovered_units

@@ -5,6 +5,8 @@ Source: none in RocketMQ, which trusts all units but those of the last files.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from crashmq.engine.host.probe import probe
 from crashmq.engine.store.clean.deleted_topics import DeletedTopics
 from crashmq.engine.store.damage import Damage
@@ -19,6 +21,13 @@ LACKED = probe("queue_audit.lacked", "a record has no unit")
 STRAY = probe("queue_audit.stray", "a unit before a queue's first record is none's")
 
 
+class Wrong(NamedTuple):
+    """Where a queue disagrees with the log: a queue_offset, and the record it lacks."""
+
+    queue_offset: int
+    phy_offset: int
+
+
 class QueueAudit:
     """The result of comparing the queues with the log, gathered during a scan.
 
@@ -29,9 +38,7 @@ class QueueAudit:
         durable_offset: units of records before this phy_offset are known to be durable.
         first_offsets: the queue_offset of each queue's first record.
         next_offsets: the queue_offset after each queue's last record.
-        first_wrong: the first queue_offset at which a queue disagrees with the log, for
-            each queue that does.
-        first_wrong_places: of each such queue the phy_offset of the record it lacks.
+        first_wrong: where each queue that disagrees with the log does so first.
         first_unflushed: each queue's first queue_offset whose unit is not known to be
             durable.
         first_wrong_phy_offset: the first record that any queue lacks; -1 if none does.
@@ -60,8 +67,7 @@ class QueueAudit:
         self.durable_offset = durable_offset
         self.first_offsets: dict[QueueKey, int] = {}
         self.next_offsets: dict[QueueKey, int] = {}
-        self.first_wrong: dict[QueueKey, int] = {}
-        self.first_wrong_places: dict[QueueKey, int] = {}
+        self.first_wrong: dict[QueueKey, Wrong] = {}
         self.first_unflushed: dict[QueueKey, int] = {}
         self.first_wrong_phy_offset = -1
         self.first_unsure_timestamp = -1
@@ -115,8 +121,7 @@ class QueueAudit:
         units = queue.recovered_units if queue is not None else 0
         if is_first and units < request.consume_queue_offset:
             self.lacks_unread = True
-        self.first_wrong[key] = agreed
-        self.first_wrong_places[key] = request.commit_log_offset
+        self.first_wrong[key] = Wrong(agreed, request.commit_log_offset)
         self._is_unsure_from(request)
         if self.first_wrong_phy_offset < 0:
             self.first_wrong_phy_offset = request.commit_log_offset
