@@ -159,13 +159,16 @@ class RecoveredEnds:
         if not client_id:
             return 0
         with self._lock:
-            if self._has_ended:
-                raise StoreStopped(
-                    "the broker is shutting down and answers no more requests."
-                )
+            self._refuse_after_the_end()
             if not self._has_told:
                 self._become(self.life, self._ends, has_told=True)
             return self.life
+
+    def _refuse_after_the_end(self) -> None:
+        if self._has_ended:
+            raise StoreStopped(
+                "the broker is shutting down and answers no more requests."
+            )
 
     def end(self, flush: Callable[[], object]) -> None:
         """Stop answering, and note that ``flush`` has made everything durable.
@@ -189,6 +192,7 @@ class RecoveredEnds:
 
         Raises:
             OSError: the disk failed; the context is not entered.
+            StoreStopped: the broker is shutting down; likewise.
         """
         gone = sorted(queues)
         with self._removals:
@@ -196,6 +200,7 @@ class RecoveredEnds:
                 yield
                 return
             with self._lock:
+                self._refuse_after_the_end()
                 life = self.life + 1
                 ends = self._ends | dict.fromkeys(gone, ((life, 0),))
                 self._persist(life, ends, has_told=True)
