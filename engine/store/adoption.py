@@ -111,8 +111,15 @@ def wrote_since(checkpoint: StoreCheckpoint, abort: AbortFile, log_end: int) -> 
     mark = checkpoint.mark
     if mark is None:
         return False
-    says_confirmed = not mark.others_until and checkpoint.confirm_phy_offset > 0
-    return says_confirmed or (not abort.exists() and log_end > mark.durable_offset)
+    is_past = not abort.exists() and log_end > mark.durable_offset
+    return is_past or has_confirmed(checkpoint)
+
+
+def has_confirmed(checkpoint: StoreCheckpoint) -> bool:
+    """Whether the checkpoint is RocketMQ's, written as of 5.0 after the mark was."""
+    mark = checkpoint.mark
+    is_ours_alone = mark is not None and not mark.others_until
+    return is_ours_alone and checkpoint.confirm_phy_offset > 0
 
 
 def served_as_found(

@@ -30,6 +30,7 @@ from crashmq.engine.store.scan_around import count_whole_records
 from crashmq.engine.store.unreadable import examined_with_zeros, with_zeros
 
 _CHUNK = 1024 * 1024
+_NEAR = 5  # chunks; a message has 4 MiB at most, by RocketMQ's default
 _CODE_AT = 12  # in a unit
 _WINDOW = 64 * 1024 // CQ_STORE_UNIT_SIZE * CQ_STORE_UNIT_SIZE
 
@@ -108,6 +109,23 @@ def place_in(files: MappedFileQueue, offset: int) -> Place:
     if file is None:
         return Place(files.path, offset=offset)
     return Place(file.path, offset - file.file_from_offset, offset)
+
+
+def goes_on(files: MappedFileQueue, end: int) -> bool:
+    """Whether anything is written behind the log's end, or where a later file begins.
+
+    Another program goes on right there. Its first message may be damaged, so as much is
+    read as a message takes.
+    """
+    for file in files.files:
+        position = max(0, end - file.file_from_offset)
+        near = [*_chunks(file, position)][:_NEAR]
+        if any(
+            examined_with_zeros(file.examine, file.read, at, size, _has_written)
+            for at, size in near
+        ):
+            return True
+    return False
 
 
 def count_log(

@@ -21,6 +21,7 @@ from crashmq.engine.host.probe import probe
 from crashmq.engine.store.abort_file import AbortFile
 from crashmq.engine.store.adoption import (
     deletions_of_others,
+    has_confirmed,
     ours,
     served_as_found,
     unknown_layout,
@@ -32,7 +33,13 @@ from crashmq.engine.store.config import OnDamage, StoreConfig
 from crashmq.engine.store.damage import Damage, Stop
 from crashmq.engine.store.dispatch import DispatchRequest
 from crashmq.engine.store.errors import Place, StoreCorrupted, StoreForeign
-from crashmq.engine.store.foreign import Losses, UnitsToCome, count_log, place_in
+from crashmq.engine.store.foreign import (
+    Losses,
+    UnitsToCome,
+    count_log,
+    goes_on,
+    place_in,
+)
 from crashmq.engine.store.index.index_audit import IndexAudit
 from crashmq.engine.store.index.index_service import IndexService
 from crashmq.engine.store.log_scan import OFFSET_MAX, LogScan
@@ -260,7 +267,8 @@ class StartUp:
         )
         index = self._index.audit(max(0, log.min_offset))
         visit: Callable[[DispatchRequest], None] = audit.visit
-        if mark is None or not self._abort.exists():
+        may_be_of_others = mark is None or has_confirmed(self._checkpoint)
+        if may_be_of_others or not self._abort.exists():
             self._to_come = UnitsToCome(audit)
             visit = _both(visit, self._to_come.visit)
         if self._config.message_index_enable:
@@ -468,16 +476,16 @@ class StartUp:
 
         After a crash, bytes behind the last intact record may be cut unless records are
         among them. After an orderly shutdown, bytes behind the mark are another
-        program's.
+        program's, also where the log breaks off at the mark.
         """
         to_come, self._to_come = self._to_come, None
         mark = self._checkpoint.mark
         is_served = self._serves_around and bool(scan.damaged)
         is_known = mark is not None and (is_served or scan.end <= mark.durable_offset)
-        if to_come is None or is_known:
+        log = self._commit_log
+        if to_come is None or (is_known and not goes_on(log.mapped_files, scan.end)):
             return
         losses, crashed = self.losses, self._abort.exists()
-        log = self._commit_log
         count_log(losses, log.mapped_files, scan, log.ours, crashed=crashed)
         if not log.mapped_files.files and self._consume_queues.has_units:
             why = "there are queues but no log: storePathCommitLog may say where"
@@ -487,9 +495,11 @@ class StartUp:
         self._index.count_losses(losses, scan, crashed=crashed)
         if losses.where is not None and not self._config.adopt:
             FOREIGN.hit()
+            proof = "no durable mark in `checkpoint` says that this is the store's own"
+            if mark is not None:
+                proof = "another program wrote here since `checkpoint` was marked"
             raise StoreForeign(
-                f"{losses.why}, and no durable mark in `checkpoint` says that this "
-                f"is the store's own. A start would lose {losses}. Run "
+                f"{losses.why}, and {proof}. A start would lose {losses}. Run "
                 f"`crashmq fsck` on the directory; to have that cut and removed, start "
                 f"a copy with adopt=True. Nothing was changed.",
                 losses.where,
@@ -527,7 +537,9 @@ class StartUp:
             damaged = max([one.end for one in scan.damaged], default=0)
         else:
             damaged = mark.damaged_until
-            if self._abort.exists() or scan.end <= mark.durable_offset:
+            is_past = not self._abort.exists() and scan.end > mark.durable_offset
+            # RocketMQ's checkpoint proves that it ran, but not when: count it once.
+            if not (is_past or has_confirmed(self._checkpoint)):
                 others = min(max(mark.others_until, scan.nul_until), scan.end)
         checkpoint.others_until = others
         checkpoint.damaged_until = damaged if damaged > scan.start else 0

@@ -111,8 +111,7 @@ def start_over(
         misnamed = [path for path in start.found if is_misnamed(path)]
         is_foreign = is_foreign or bool(misnamed)
         misfit = misfit or (f"{misnamed[0]} is named by a number" if misnamed else "")
-    is_unmarked = is_foreign and found.checkpoint.mark is None
-    if is_unmarked and _cuts_whole_records(at_full_size):
+    if is_foreign and _cuts_whole_records(at_full_size, setup):
         misfit = misfit or "whole records lie behind an end that no mark tells"
     if setup.keeps_progress and not misfit:
         misfit = _lost_offsets(found, start.unreadable)
@@ -162,13 +161,17 @@ def _is_as_an_orderly_end_leaves(
     )
 
 
-def _cuts_whole_records(found: StoreImage) -> bool:
-    """Whether a start without a mark would cut off whole records of the log.
+def _cuts_whole_records(found: StoreImage, setup: Setup) -> bool:
+    """Whether a start would cut off whole records that are not known to be its own.
 
-    As RocketMQ after an orderly end, it does not read the log before its last three
-    files, if all files are there.
+    They are if a mark has been written since, but for those behind an orderly end. As
+    RocketMQ after such an end, a start without a mark does not read the log before its
+    last three files, if all files are there.
     """
     log = found.commit_log
+    if found.checkpoint.mark is not None:
+        is_refused = setup.on_damage == "refuse" and not found.abort
+        return is_refused and bool(log.records_beyond)
     bases = [file.base for file in log.files]
     is_run = all(after - base == log.file_size for base, after in pairwise(bases))
     if found.abort or not is_run or len(bases) <= RECOVERED_FILES:
@@ -180,12 +183,16 @@ def _cuts_whole_records(found: StoreImage) -> bool:
 def _is_of_others(found: StoreImage) -> bool:
     """Whether the files do not show that this store wrote all of the log.
 
-    Its orderly end leaves a mark that covers the whole log.
+    Its orderly end leaves a mark that covers the whole log, and nothing behind it. A
+    confirm_phy_offset is RocketMQ's.
     """
-    mark = found.checkpoint.mark
+    mark, log = found.checkpoint.mark, found.commit_log
     if mark is None:
         return True
-    return not found.abort and found.commit_log.max_phy_offset > mark.durable_offset
+    has_confirmed = not mark.others_until and found.checkpoint.confirm_phy_offset > 0
+    goes_on = log.first_written_past_stop is not None
+    is_past = log.max_phy_offset > mark.durable_offset or goes_on
+    return has_confirmed or (not found.abort and is_past)
 
 
 def _lost_offsets(found: StoreImage, unreadable: Sequence[Damaged]) -> str:
