@@ -82,9 +82,12 @@ class QueueAudit:
             self._read_from = request.commit_log_offset
         if not request.has_unit:
             return
-        self._visit_place(request)
-        for light in request.in_light_queues():
-            self._visit_place(light)
+        places = (request, *request.in_light_queues())
+        for place in places:
+            self._visit_place(place)
+        if self.first_wrong_phy_offset == request.commit_log_offset:
+            for place in places:  # of a record that a queue lacks no unit is proven
+                self._compare(place, place.consume_queue_offset)
         if not self.first_wrong:
             self.dispatched_timestamp = request.store_timestamp
 
@@ -112,19 +115,27 @@ class QueueAudit:
         if request.commit_log_offset >= self.durable_offset:
             self.first_unflushed.setdefault(key, request.consume_queue_offset)
             self._is_unsure_from(request)
-        if key in self.first_wrong:
-            return
+        units = queue.recovered_units if queue is not None else 0
+        if self._compare(request, agreed) and is_first:
+            self.lacks_unread |= units < request.consume_queue_offset
+
+    def _compare(self, request: DispatchRequest, agreed: int) -> bool:
+        """Note that a queue lacks the record, or units after ``agreed``, if it does.
+
+        Returns whether this is the first that it lacks.
+        """
+        key = (request.topic, request.queue_id)
+        if key in self.first_wrong or (self._deleted and self._is_dead(request)):
+            return False
         is_next = agreed == request.consume_queue_offset
         if is_next and self._has_this_unit(request):
-            return
-        (LACKED if queue is None else DISAGREED).hit()
-        units = queue.recovered_units if queue is not None else 0
-        if is_first and units < request.consume_queue_offset:
-            self.lacks_unread = True
+            return False
+        (DISAGREED if key in self._queues else LACKED).hit()
         self.first_wrong[key] = Wrong(agreed, request.commit_log_offset)
         self._is_unsure_from(request)
         if self.first_wrong_phy_offset < 0:
             self.first_wrong_phy_offset = request.commit_log_offset
+        return True
 
     def _stray_before(self, request: DispatchRequest, queue: ConsumeQueue) -> int:
         """The first unit before the queue's first record that is no expired record's.
