@@ -92,7 +92,19 @@ def trace_of_lost_tail(image: StoreImage) -> str:
 def was_cut_here(image: StoreImage) -> bool:
     """Whether the log ends where a recovery of RocketMQ has cut it.
 
-    RocketMQ stores the start of the last record it kept as the confirmed offset.
+    RocketMQ stores the start of the last record it kept as the confirmed offset, and
+    leaves it so while it goes on. So it cut nothing there if a queue still lists a
+    later record.
     """
-    records, confirmed = image.commit_log.records, image.checkpoint.confirm_phy_offset
-    return bool(records) and 0 < confirmed == records[-1].phy_offset
+    log, confirmed = image.commit_log, image.checkpoint.confirm_phy_offset
+    if not log.records or not 0 < confirmed == log.records[-1].phy_offset:
+        return False
+    newest = log.records[-1].store_timestamp
+    later = {
+        record.phy_offset
+        for record in log.records_beyond
+        if record.store_timestamp > newest
+    }
+    return not later or not any(
+        unit.phy_offset in later for _, live in image.live_units for unit in live
+    )
