@@ -486,7 +486,10 @@ class StartUp:
         if to_come is None or (is_known and not goes_on(log.mapped_files, scan.end)):
             return
         losses, crashed = self.losses, self._abort.exists()
-        count_log(losses, log.mapped_files, scan, log.ours, crashed=crashed)
+        # At the mark a bit of never written space may have changed: records must show.
+        count_log(losses, log.mapped_files, scan, log.ours, crashed=crashed or is_known)
+        if is_known and losses.where is None:
+            return
         if not log.mapped_files.files and self._consume_queues.has_units:
             why = "there are queues but no log: storePathCommitLog may say where"
             losses.note(Place("commitlog"), why)
@@ -571,7 +574,12 @@ class StartUp:
             )
             mark = DurableMark(scan.start, scan.start, *sizes)
         damaged = checkpoint.damaged_until
-        checkpoint.mark = replace(mark, others_until=others, damaged_until=damaged)
+        checkpoint.mark = replace(
+            mark,
+            log_min_offset=max(mark.log_min_offset, scan.start),
+            others_until=others,
+            damaged_until=damaged,
+        )
         checkpoint.flush()
 
     def _path_of(self, offset: int) -> str:

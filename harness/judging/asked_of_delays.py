@@ -117,7 +117,11 @@ def _ask_dly_6(at: DelaysRecovered) -> Breaches:
     return start_loads_the_delays.judge(at.files, at.offsets, limits)
 
 
-@asked(persist_writes_what_is_durable, on=DelaysPersisted, needs=(Fact.UNDAMAGED_LOG,))
+@asked(
+    persist_writes_what_is_durable,
+    on=DelaysPersisted,
+    needs=(Fact.UNDAMAGED_LOG, Fact.HAD_ROOM),
+)
 def _ask_dly_7(at: DelaysPersisted) -> Breaches:
     delays = at.known.delays
     durable = {one: delays.durable_of(one, at.flushed) for one in delays.levels}

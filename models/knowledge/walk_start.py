@@ -190,8 +190,7 @@ def _is_of_others(found: StoreImage) -> bool:
     if mark is None:
         return True
     has_confirmed = not mark.others_until and found.checkpoint.confirm_phy_offset > 0
-    goes_on = log.first_written_past_stop is not None
-    is_past = log.max_phy_offset > mark.durable_offset or goes_on
+    is_past = log.max_phy_offset > mark.durable_offset or bool(log.records_beyond)
     return has_confirmed or (not found.abort and is_past)
 
 
