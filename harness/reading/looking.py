@@ -133,6 +133,18 @@ def units_in(files: list[tuple[int, Bytes]]) -> Iterator[tuple[int, int, int, in
             break
 
 
+def is_unit_of(
+    queues: dict[tuple[str, int], list[tuple[int, Bytes]]], record: Record
+) -> bool:
+    """Whether the unit of a record stands in the files of its queue."""
+    at = record.queue_offset * UNIT_SIZE
+    for base, data in queues.get((record.topic, record.queue_id), ()):
+        if base <= at <= base + len(data) - UNIT_SIZE:
+            phy_offset, size, _ = _UNIT.unpack_from(data, at - base)
+            return (phy_offset, size) == (record.phy_offset, record.size)
+    return False
+
+
 def message_at(
     files: Files, topic: str, queue_id: int, queue_offset: int
 ) -> Record | None:

@@ -35,13 +35,22 @@ def overhead(topic: str, *, has_crc: bool) -> int:
     return _HEAD.size + length + len(name) + 2 + (_CRC_SIZE if has_crc else 0)
 
 
-FILLER_SIZE_MIN: Final = overhead(FILLER_TOPIC, has_crc=True)
+def filler_size_min(*, has_crc: bool) -> int:
+    """The size of the smallest filler, in bytes: its topic has one letter."""
+    return overhead(FILLER_TOPIC[:1], has_crc=has_crc)
+
+
+def filler_topic(size: int, *, has_crc: bool) -> str:
+    """The topic of a filler of this many bytes: as much of the name as has room."""
+    more = size - filler_size_min(has_crc=has_crc)
+    return FILLER_TOPIC[: 1 + more]
 
 
 def filler(size: int, phy_offset: int, store_timestamp: int, *, has_crc: bool) -> bytes:
     """A rolled-back record of exactly this many bytes."""
-    body = size - overhead(FILLER_TOPIC, has_crc=has_crc)
-    place = FILLER_TOPIC, 0, 0, phy_offset, store_timestamp
+    topic = filler_topic(size, has_crc=has_crc)
+    body = size - overhead(topic, has_crc=has_crc)
+    place = topic, 0, 0, phy_offset, store_timestamp
     return _record(place, bytes(body), _ROLLBACK, b"", has_crc=has_crc)
 
 

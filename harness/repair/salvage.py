@@ -20,7 +20,12 @@ from typing import Any, Final
 
 from crashmq.harness.fsck.places import Places
 from crashmq.harness.fsck.store_files import Found, find_files
-from crashmq.harness.reading.looking import listings_of, queue_files, units_in
+from crashmq.harness.reading.looking import (
+    is_unit_of,
+    listings_of,
+    queue_files,
+    units_in,
+)
 from crashmq.harness.reading.stream import (
     Gap,
     Tell,
@@ -39,11 +44,11 @@ from crashmq.harness.repair.copying import (
 from crashmq.harness.repair.rebuild import Rebuilt, make_units
 from crashmq.harness.repair.records import (
     BLANK_SIZE_MIN,
-    FILLER_SIZE_MIN,
-    FILLER_TOPIC,
     LOST,
     blank,
     filler,
+    filler_size_min,
+    filler_topic,
     overhead,
     placeholder,
     renumbered,
@@ -169,7 +174,7 @@ def salvage(
         done.rebuilt = make_units(
             with_sizes, places, partial, fills_holes=True, tell=tell
         )
-        done.rebuilt.deleted.discard(FILLER_TOPIC)
+        done.rebuilt.deleted -= log.fillers
         text = json.dumps(done.to_json(), indent=1)
         (partial / REPORT).write_text(text + "\n")
     return done
@@ -202,6 +207,8 @@ class _Plan:
         self._newest = 0
         self._last: dict[Key, tuple[int, int]] = {}
         self._waiting: list[_Span] = []
+        self._queues = queue_files(files)
+        self._first = -1
         for part in records_in(files, tell):
             if isinstance(part, Gap):
                 self._note_gap(part)
@@ -220,7 +227,8 @@ class _Plan:
         )
 
     def _note_record(self, record: Record) -> None:
-        if self._waiting and record.store_timestamp < self._newest:
+        is_older = self._waiting and record.store_timestamp < self._newest
+        if is_older and not self._is_listed(record):
             # Left over from before an earlier cut: nobody serves it any more.
             gap = Gap(
                 self._waiting[-1].path,
@@ -232,6 +240,8 @@ class _Plan:
             )
             self._note_gap(gap)
             return
+        if self._first < 0:
+            self._first = self._waiting[0].start if self._waiting else record.phy_offset
         self.spans += self._waiting
         self._waiting = []
         self._newest = max(self._newest, record.store_timestamp)
@@ -242,10 +252,20 @@ class _Plan:
             for listed in listings_of(record):
                 self._note_number(listed)
 
+    def _is_listed(self, record: Record) -> bool:
+        """Whether its queue still lists a message, and no newer one has its number.
+
+        Then it is no leftover, even if it looks older: the clock was set back.
+        """
+        last, _ = self._last.get((record.topic, record.queue_id), (-1, -1))
+        return record.queue_offset > last and is_unit_of(self._queues, record)
+
     def _note_number(self, record: Record) -> None:
         key = record.topic, record.queue_id
         number, after = self._last.get(key, (-1, -1))
-        if number >= 0 and 0 < record.queue_offset - number - 1 <= _LOST_MAX:
+        # Of a log from its very beginning no first number has expired.
+        is_known = number >= 0 or (self.spans and not self._first)
+        if is_known and 0 < record.queue_offset - number - 1 <= _LOST_MAX:
             for lost in range(number + 1, record.queue_offset):
                 self._place((*key, lost), after, record.phy_offset)
         self._last[key] = record.queue_offset, record.end
@@ -289,6 +309,7 @@ class _Log:
         self._first = first
         self._size = size
         self._has_crc = has_crc
+        self.fillers: set[str] = set()
 
     def fit(self, end: int) -> None:
         """Give every file up to ``end`` its length, and erase what lies behind."""
@@ -306,7 +327,7 @@ class _Log:
             number = (at - self._first) // self._size
             file_end = self._first + (number + 1) * self._size
             end = min(span.end, file_end)
-            least = BLANK_SIZE_MIN if end == file_end else FILLER_SIZE_MIN
+            least = self._least(is_file_end=end == file_end)
             while lost and (size := self._size_of_next(lost, end - at, least)):
                 where = lost.pop(0), at, span.stored, size
                 self._write(at, placeholder(*where, has_crc=self._has_crc))
@@ -330,12 +351,19 @@ class _Log:
         is_last = len(lost) == 1 or left - size < needs[1]
         return left if is_last and 0 < left - size < least else size
 
+    def _least(self, *, is_file_end: bool) -> int:
+        """How many bytes what closes a hole takes at least."""
+        if is_file_end:
+            return BLANK_SIZE_MIN
+        return filler_size_min(has_crc=self._has_crc)
+
     def _close(self, at: int, end: int, stored: int, *, is_file_end: bool) -> None:
         if is_file_end and end - at >= BLANK_SIZE_MIN:
             path, position = self._place(at)
             erase(path, position)
             self._write(at, blank(end - at))
-        elif end - at >= FILLER_SIZE_MIN:
+        elif end - at >= self._least(is_file_end=False):
+            self.fillers.add(filler_topic(end - at, has_crc=self._has_crc))
             self._write(at, filler(end - at, at, stored, has_crc=self._has_crc))
         else:
             raise CannotRepair(
