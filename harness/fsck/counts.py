@@ -202,8 +202,8 @@ def _beyond(
 ) -> dict[QueueKey, list[Record]]:
     """Whole records behind the chain's end that are no leftovers of an earlier cut.
 
-    What was left over is older than the chain's last record, or has a number that the
-    chain gave again.
+    What was left over has a number that the chain gave again, or is older than the
+    chain's last record and listed by no queue.
     """
     log = image.commit_log
     if was_cut_here(image) and not log.later_file_written:
@@ -211,9 +211,11 @@ def _beyond(
     newest = log.records[-1].store_timestamp if log.records else 0
     ends = {key: max(r.queue_offset for r in of) for key, of in chain.items() if of}
     gone = _taken_for_deleted(log)
+    listed_at = {unit.phy_offset for _, live in image.live_units for unit in live}
     found: dict[QueueKey, list[Record]] = {}
     for record in log.records_beyond:
-        if not record.is_indexed or record.store_timestamp < newest:
+        is_older = record.store_timestamp < newest
+        if not record.is_indexed or (is_older and record.phy_offset not in listed_at):
             continue
         names = [record.topic, *(name for name, _ in record.light_places)]
         for name in names:
