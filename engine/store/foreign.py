@@ -94,7 +94,9 @@ class UnitsToCome:
             key = (place.topic, place.queue_id)
             if key in self.audit.first_wrong and self.audit.has_queue(key):
                 unit = self.audit.unit_of(place)
-                self.units.setdefault(key, {})[place.consume_queue_offset] = unit
+                # Of two records with one number dispatch takes the first.
+                units = self.units.setdefault(key, {})
+                units.setdefault(place.consume_queue_offset, unit)
 
     def note_unknown(self, losses: Losses, files: MappedFileQueue) -> None:
         """Note the first record of an inner batch: this store has no such queues."""

@@ -25,6 +25,7 @@ from crashmq.models.files.queue import UNIT_SIZE
 from crashmq.models.files.record import Bytes, Record, as_listed
 
 Files: TypeAlias = Mapping[str, Bytes]
+QueueFiles: TypeAlias = dict[tuple[str, int], list[tuple[int, Bytes]]]
 _ENTRY: Final = struct.Struct(">iqii")
 _UNIT: Final = struct.Struct(">qiq")
 _CHAIN_MAX: Final = 1_000_000
@@ -92,9 +93,9 @@ def queues_of(
     return [found[key] for key in sorted(found)], gaps
 
 
-def queue_files(files: Files) -> dict[tuple[str, int], list[tuple[int, Bytes]]]:
+def queue_files(files: Files) -> QueueFiles:
     """The files of each queue by base, ascending."""
-    found: dict[tuple[str, int], list[tuple[int, Bytes]]] = {}
+    found: QueueFiles = {}
     for path, data in files.items():
         parts = path.split("/")
         if len(parts) != 4 or parts[0] != "consumequeue":
@@ -133,9 +134,7 @@ def units_in(files: list[tuple[int, Bytes]]) -> Iterator[tuple[int, int, int, in
             break
 
 
-def is_unit_of(
-    queues: dict[tuple[str, int], list[tuple[int, Bytes]]], record: Record
-) -> bool:
+def is_unit_of(queues: QueueFiles, record: Record) -> bool:
     """Whether the unit of a record stands in the files of its queue."""
     at = record.queue_offset * UNIT_SIZE
     for base, data in queues.get((record.topic, record.queue_id), ()):

@@ -22,7 +22,12 @@ from typing import Final
 
 from crashmq.harness.fsck.places import Places
 from crashmq.harness.fsck.store_files import Found
-from crashmq.harness.reading.looking import listings_of
+from crashmq.harness.reading.looking import (
+    QueueFiles,
+    is_unit_of,
+    listings_of,
+    queue_files,
+)
 from crashmq.harness.reading.stream import (
     Gap,
     Tell,
@@ -177,7 +182,8 @@ def make_units(
     taken = _deleted_topics(found)
     raw = found.files.get(DELETED_PATH)
     deleted = NOTHING_DELETED if raw is None else read_deleted(raw)
-    for record in whole_log(records_in(found.files, tell)):
+    queues = queue_files(found.files)
+    for record in whole_log(records_in(found.files, tell), queues):
         made.messages += record.is_indexed
         made.end = record.end
         writer.put_keys(record)
@@ -216,8 +222,10 @@ def _deleted_topics(found: Found) -> Callable[[str], bool]:
     return is_deleted
 
 
-def whole_log(parts: Iterable[Record | Gap]) -> Iterable[Record]:
+def whole_log(parts: Iterable[Record | Gap], queues: QueueFiles) -> Iterable[Record]:
     """The records of a log, up to an end that a crash may leave.
+
+    Behind it may be what an earlier cut left over: it is older, and no queue lists it.
 
     Raises:
         CannotRepair: whole records follow behind bytes that are none.
@@ -229,8 +237,8 @@ def whole_log(parts: Iterable[Record | Gap]) -> Iterable[Record]:
             broken = broken or part
             continue
         if broken is not None:
-            if part.store_timestamp < newest:
-                return  # left over from before an earlier cut
+            if part.store_timestamp < newest and not is_unit_of(queues, part):
+                return
             raise CannotRepair(
                 f"{broken.path} byte {broken.start} of the log ({broken.why}) is "
                 f"damaged, and whole messages follow. `crashmq salvage` keeps those."
