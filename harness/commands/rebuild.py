@@ -46,7 +46,8 @@ def command(
     Writes a complete store to NEW and changes nothing in DIR; or replaces them in
     place. An interrupt at any point does no harm.
 
-    Exit codes: 0 rebuilt, 1 the log is damaged, 2 no store, or NEW exists.
+    Exit codes: 0 rebuilt, 1 the log is damaged or some messages are in no queue, 2 no
+    store, or NEW exists.
     """
     if (out is None) == (not in_place):
         raise exits.BadInput("Give --out NEW, or --in-place to change DIR itself.")
@@ -71,6 +72,8 @@ def command(
     if out is None:
         quoted = shlex.quote(str(directory))
         say(f"undo: crashmq rebuild {quoted} --in-place --undo")
+    if made.unlisted:
+        raise SystemExit(exits.FINDINGS)
 
 
 def _say_undone(directory: Path, *, in_place: bool) -> None:

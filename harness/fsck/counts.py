@@ -112,8 +112,9 @@ class Counts:
 
     @property
     def lost(self) -> int:
-        """Those that the next start of the store's owner loses."""
-        return self.lost_by_crashmq if self.is_ours else self.lost_by_rocketmq
+        """Those that the next start of the store's owner loses, if it does start."""
+        by_ours = self.is_ours and not self.crashmq_refuses
+        return self.lost_by_crashmq if by_ours else self.lost_by_rocketmq
 
 
 def counts_of(

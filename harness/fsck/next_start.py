@@ -15,6 +15,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from crashmq.harness.fsck.releases import Release, release_of
+from crashmq.models.files.checkpoint import Mark
 from crashmq.models.files.log import LogFile, LogImage, LogStop
 from crashmq.models.files.places import misnamed_base
 from crashmq.models.files.queue import UNIT_SIZE, QueueFile
@@ -125,12 +126,24 @@ def _refusals_of_ours(image: StoreImage) -> Iterator[str]:
             f"refuses: the log ends at {log.stop.where}, below its durable mark "
             f"{mark.durable_offset}."
         )
-    elif log.breaks and not image.abort and mark.durable_offset < log.max_phy_offset:
-        # An orderly end of ours has its mark at the log's end.
+    elif log.breaks and _is_of_others(image, mark):
         yield f"refuses: others wrote behind the durable mark, up to {log.stop.where}."
     else:
         for path in changed_files(image):
             yield f"refuses: {path} has other bytes than were made durable."
+
+
+def _is_of_others(image: StoreImage, mark: Mark) -> bool:
+    """Whether what lies behind the mark is another program's.
+
+    An orderly end of ours has its mark at the log's end, and nothing behind it; and a
+    confirmed offset is RocketMQ's.
+    """
+    log = image.commit_log
+    has_confirmed = not mark.others_until and image.checkpoint.confirm_phy_offset > 0
+    if log.records_beyond and (has_confirmed or not image.abort):
+        return True
+    return not image.abort and mark.durable_offset < log.max_phy_offset
 
 
 def cut_by_rocketmq(image: StoreImage, release: Release) -> LogStop:

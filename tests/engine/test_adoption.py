@@ -167,6 +167,51 @@ def test_what_rocketmq_left_behind_the_mark_is_not_cut(store: StoreBuilder) -> N
     assert store.live.losses.records == 4
 
 
+BEHIND = range(12, 19)
+
+
+def confirmed(store: StoreBuilder) -> None:
+    """The store was killed under RocketMQ, whose checkpoint has a confirmed offset."""
+    data = dict(store.disk.files())["checkpoint"]
+    place = store.results[11].phy_offset.to_bytes(8, "big")
+    store.disk.replace_file("checkpoint", data[:32] + place + data[40:])
+    store.disk.replace_file("abort", b"")
+
+
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("number", BEHIND)
+def test_no_record_behind_the_mark_takes_those_behind_it_along(
+    store: StoreBuilder, number: int, killed: bool
+) -> None:
+    gone_on_by_rocketmq(at_rest(store, 12), 8)
+    if killed:
+        confirmed(store)
+    at = store.results[number].phy_offset
+    store.damage(log_file(at // 1024 * 1024), at % 1024 + 4, bytes(4))
+
+    assert "whole records" in refused(store)
+
+
+def test_once_it_has_started_a_store_is_its_own_again(store: StoreBuilder) -> None:
+    gone_on_by_rocketmq(at_rest(store, 12), 8)
+    confirmed(store)
+    store.restart().reput().make_all_durable().put(4).kill()
+    at = store.results[20].phy_offset
+    store.damage(log_file(at // 1024 * 1024), at % 1024 + 4, bytes(4))
+
+    assert store.restart().reput().served() == list(range(20))
+
+
+def test_of_two_records_with_one_number_none_takes_the_others_unit(
+    store: StoreBuilder,
+) -> None:
+    as_of_rocketmq(at_rest(store, 6))
+    at = store.results[2].phy_offset
+    store.damage(log_file(), at + 27, b"\x03")
+
+    assert "a unit of" in refused(store)
+
+
 TOPICS = ("a.b", "with blank", "é", "主题", "a:b", ".hidden", "tab\there", "%LMQ%a.b:c")
 
 
