@@ -80,15 +80,22 @@ def test_a_lost_tail_is_not_excused(mark: bytes) -> None:
     assert {"CL-1", "CQ-3"} <= broken(lost, stale_allowed=True)
 
 
+def cut_behind(number: int) -> dict[str, bytes]:
+    """The next record is damaged; a recovery has left this one's start."""
+    kept = STORE.records[number][0]
+    files = patched(in_record(number + 1, 90, b"\0"), "checkpoint", 512, bytes(36))
+    times = FIRST_MS + number, FIRST_MS + 59
+    return patched(files, "checkpoint", 0, i64(*times, 0, 0, kept))
+
+
 def test_a_tail_cut_by_recovery_is_excused() -> None:
     """RocketMQ's recovery leaves the start of the last record it kept."""
-    kept = STORE.records[57][0]
-    files = patched(in_record(58, 90, b"\0"), "checkpoint", 512, bytes(36))
-    files = patched(
-        files, "checkpoint", 0, i64(FIRST_MS + 57, FIRST_MS + 59, 0, 0, kept)
-    )
+    assert broken(cut_behind(58), stale_allowed=True) == set()
 
-    assert broken(files, stale_allowed=True) == set()
+
+def test_a_tail_is_not_cut_where_a_queue_lists_a_later_message() -> None:
+    """Then RocketMQ went on behind that record, and left the checkpoint as it was."""
+    assert broken(cut_behind(57), stale_allowed=True) == {"CL-1", "CQ-3"}
 
 
 def test_cl_2_names_files_that_do_not_fit_together() -> None:
