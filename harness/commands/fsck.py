@@ -166,6 +166,8 @@ def _starts(report: FsckReport) -> Iterator[str]:
         for who, (refuses, lost) in ends.items()
     ]
     released = f" (by the rules of {counts.release} and later)"
+    if not counts.is_ours:
+        said[1] = "of crashmq none: it is refused where it would lose any"
     yield from _wrapped(f"The next start {said[0]}{released}, one {said[1]}.", "  ")
     if report.is_clean and counts.damaged:
         text = f"{counts.damaged:,} messages are unreadable, perhaps by the crash."
