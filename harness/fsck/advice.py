@@ -30,8 +30,7 @@ def advice_on(
     if counts.lost:
         loser = "RocketMQ" if counts.crashmq_refuses else starter
         yield (
-            f"Do not start {loser} on it: {counts.lost:,} whole messages would be "
-            f"lost."
+            f"Do not start {loser} on it: {counts.lost:,} whole messages would be lost."
         )
     elif refuses:
         yield f"{starter} refuses to start on it as it is."
