@@ -169,9 +169,10 @@ def _cuts_whole_records(found: StoreImage, setup: Setup) -> bool:
     last three files, if all files are there.
     """
     log = found.commit_log
-    if found.checkpoint.mark is not None:
+    mark = found.checkpoint.mark
+    if mark is not None:
         is_refused = setup.on_damage == "refuse" and not found.abort
-        return is_refused and bool(log.records_beyond)
+        return is_refused and _goes_on_behind(log, mark)
     bases = [file.base for file in log.files]
     is_run = all(after - base == log.file_size for base, after in pairwise(bases))
     if found.abort or not is_run or len(bases) <= RECOVERED_FILES:
@@ -190,8 +191,13 @@ def _is_of_others(found: StoreImage) -> bool:
     if mark is None:
         return True
     has_confirmed = not mark.others_until and found.checkpoint.confirm_phy_offset > 0
-    is_past = log.max_phy_offset > mark.durable_offset or bool(log.records_beyond)
+    is_past = log.max_phy_offset > mark.durable_offset or _goes_on_behind(log, mark)
     return has_confirmed or (not found.abort and is_past)
+
+
+def _goes_on_behind(log: LogImage, mark: Mark) -> bool:
+    """Whether whole records lie behind the log's end that the mark does not cover."""
+    return any(one.phy_offset >= mark.durable_offset for one in log.records_beyond)
 
 
 def _lost_offsets(found: StoreImage, unreadable: Sequence[Damaged]) -> str:
