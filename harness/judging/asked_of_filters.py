@@ -13,6 +13,7 @@ from crashmq.models.knowledge.moments import (
     FiltersRecovered,
 )
 from crashmq.models.laws.filtering import (
+    RETRY_TOPIC,
     filters_by_the_newest,
     goes_on_behind_what_it_saw,
     passes_over_nothing_asked_for,
@@ -24,9 +25,18 @@ from crashmq.models.laws.filtering import (
 KNOWN_CONTENT = (Fact.WRITTEN_STAYS, Fact.TOPIC_STAYS, Fact.CONTENT_IS_KNOWN)
 
 
+def _was_sent_back(message: Appended) -> bool:
+    return RETRY_TOPIC in message.message.properties
+
+
 def _is_filter_known(at: FilteredPullOver) -> bool:
-    """Whether it is known which messages match the pull's filter."""
-    answer = at.answer
+    """Whether it is known which messages match the pull's filter.
+
+    Of a retry topic a broker filters at most what was sent back, by its first topic.
+    """
+    answer, of_retries = at.answer, at.pull.topic.startswith(RETRY_PREFIX)
+    if of_retries and not all(map(_was_sent_back, at.queue)):
+        return False
     return answer.expression_type == "TAG" or is_readable(answer.expression)
 
 
