@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from crashmq.engine.store.clean.deleted_topics import DeletedTopics
 from crashmq.engine.store.damage import Stop
@@ -119,15 +120,10 @@ def goes_on(files: MappedFileQueue, end: int) -> bool:
     Another program goes on right there. Its first message may be damaged, so as much is
     read as a message takes.
     """
-    for file in files.files:
-        position = max(0, end - file.file_from_offset)
-        near = [*_chunks(file, position)][:_NEAR]
-        if any(
-            examined_with_zeros(file.examine, file.read, at, size, _has_written)
-            for at, size in near
-        ):
-            return True
-    return False
+    return any(
+        _is_written(file, max(0, end - file.file_from_offset), _NEAR)
+        for file in files.files
+    )
 
 
 def count_log(
@@ -162,11 +158,11 @@ def count_log(
         losses.note(place_in(files, scan.end), why)
 
 
-def _is_written(file: MappedFile, position: int) -> bool:
-    """Whether any byte from ``position`` on is not zero."""
+def _is_written(file: MappedFile, position: int, most: int | None = None) -> bool:
+    """Whether any byte from ``position`` on, in ``most`` chunks, is not zero."""
     return any(
         examined_with_zeros(file.examine, file.read, at, size, _has_written)
-        for at, size in _chunks(file, position)
+        for at, size in islice(_chunks(file, position), most)
     )
 
 

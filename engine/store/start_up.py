@@ -540,9 +540,8 @@ class StartUp:
             damaged = max([one.end for one in scan.damaged], default=0)
         else:
             damaged = mark.damaged_until
-            is_past = not self._abort.exists() and scan.end > mark.durable_offset
             # RocketMQ's checkpoint proves that it ran, but not when: count it once.
-            if not (is_past or has_confirmed(self._checkpoint)):
+            if not wrote_since(checkpoint, self._abort, scan.end):
                 others = min(max(mark.others_until, scan.nul_until), scan.end)
         checkpoint.others_until = others
         checkpoint.damaged_until = damaged if damaged > scan.start else 0

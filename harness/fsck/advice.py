@@ -28,9 +28,9 @@ def advice_on(
         yield "Keep a copy of the directory before anything starts on it."
     starter = "crashmq" if counts.is_ours else "RocketMQ"
     if counts.lost:
-        loser = "RocketMQ" if counts.crashmq_refuses else starter
         yield (
-            f"Do not start {loser} on it: {counts.lost:,} whole messages would be lost."
+            f"Do not start {counts.loser} on it: {counts.lost:,} whole messages would "
+            f"be lost."
         )
     elif refuses:
         yield f"{starter} refuses to start on it as it is."

@@ -33,7 +33,7 @@ from crashmq.models.files.log import LogImage, QueueKey
 from crashmq.models.files.queue import UNIT_SIZE, QueueImage, Unit
 from crashmq.models.files.record import Record, as_listed
 from crashmq.models.files.store_image import ROCKSDB_PATH, StoreImage
-from crashmq.models.laws.judged import Judged, was_cut_here
+from crashmq.models.laws.judged import Judged, listed_among, was_cut_here
 
 _RECOVERED_FILES = 3
 _LIGHT_PREFIX = "%LMQ%"
@@ -111,9 +111,15 @@ class Counts:
         return sum(queue.lost_by_crashmq for queue in self._own)
 
     @property
-    def lost(self) -> int:
-        """Those that the next start of the store's owner loses, if it does start."""
+    def loser(self) -> str:
+        """Who loses ``lost`` by a start: the store's owner, unless it refuses."""
         by_ours = self.is_ours and not self.crashmq_refuses
+        return "crashmq" if by_ours else "RocketMQ"
+
+    @property
+    def lost(self) -> int:
+        """Whole messages that the next start of the ``loser`` loses."""
+        by_ours = self.loser == "crashmq"
         return self.lost_by_crashmq if by_ours else self.lost_by_rocketmq
 
 
@@ -212,11 +218,11 @@ def _beyond(
     newest = log.records[-1].store_timestamp if log.records else 0
     ends = {key: max(r.queue_offset for r in of) for key, of in chain.items() if of}
     gone = _taken_for_deleted(log)
-    listed_at = {unit.phy_offset for _, live in image.live_units for unit in live}
+    older = [one for one in log.records_beyond if one.store_timestamp < newest]
+    left_over = {one.phy_offset for one in older} - listed_among(image, older)
     found: dict[QueueKey, list[Record]] = {}
     for record in log.records_beyond:
-        is_older = record.store_timestamp < newest
-        if not record.is_indexed or (is_older and record.phy_offset not in listed_at):
+        if not record.is_indexed or record.phy_offset in left_over:
             continue
         names = [record.topic, *(name for name, _ in record.light_places)]
         for name in names:

@@ -140,8 +140,8 @@ def _is_of_others(image: StoreImage, mark: Mark) -> bool:
     confirmed offset is RocketMQ's.
     """
     log = image.commit_log
-    has_confirmed = not mark.others_until and image.checkpoint.confirm_phy_offset > 0
-    if log.records_beyond and (has_confirmed or not image.abort):
+    confirmed = image.checkpoint.is_confirmed_by_others
+    if log.records_beyond and (confirmed or not image.abort):
         return True
     return not image.abort and mark.durable_offset < log.max_phy_offset
 

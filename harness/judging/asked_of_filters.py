@@ -25,6 +25,10 @@ from crashmq.models.laws.filtering import (
 KNOWN_CONTENT = (Fact.WRITTEN_STAYS, Fact.TOPIC_STAYS, Fact.CONTENT_IS_KNOWN)
 
 
+def _is_of_retries(at: FilteredPullOver) -> bool:
+    return at.pull.topic.startswith(RETRY_PREFIX)
+
+
 def _was_sent_back(message: Appended) -> bool:
     return RETRY_TOPIC in message.message.properties
 
@@ -34,8 +38,8 @@ def _is_filter_known(at: FilteredPullOver) -> bool:
 
     Of a retry topic a broker filters at most what was sent back, by its first topic.
     """
-    answer, of_retries = at.answer, at.pull.topic.startswith(RETRY_PREFIX)
-    if of_retries and not all(map(_was_sent_back, at.queue)):
+    answer = at.answer
+    if _is_of_retries(at) and not all(map(_was_sent_back, at.queue)):
         return False
     return answer.expression_type == "TAG" or is_readable(answer.expression)
 
@@ -52,7 +56,7 @@ def _ask_flt_1(at: FilteredPullOver) -> Breaches:
 
 def _asks_retries(at: FilteredPullOver) -> bool:
     """Whether the filter is that of another topic than the pull's."""
-    return at.known.setup.filters_retries and at.pull.topic.startswith(RETRY_PREFIX)
+    return at.known.setup.filters_retries and _is_of_retries(at)
 
 
 def _is_filter_known_alone(at: FilteredPullOver) -> bool:

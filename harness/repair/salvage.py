@@ -145,7 +145,7 @@ def salvage(
     if not pieces or not size:
         raise CannotRepair(f"{places.root} has no log file: nothing can be kept.")
     with made_whole(out) as partial:
-        plan = _Plan(found.files, tell)
+        plan = _Plan(found.files, pieces[0].base, tell)
         if not plan.end:
             raise CannotRepair(f"{places.root}: the log has no whole record.")
         done = Salvaged(kept=plan.kept)
@@ -198,7 +198,7 @@ def _sizing(found: Found) -> dict[str, Bytes]:
 class _Plan:
     """Where the holes of a log are, and which messages were lost there."""
 
-    def __init__(self, files: Mapping[str, Bytes], tell: Tell) -> None:
+    def __init__(self, files: Mapping[str, Bytes], first: int, tell: Tell) -> None:
         self.spans: list[_Span] = []
         self.lost: dict[Key, list[int]] = {}
         self.unplaced: list[tuple[str, int, int]] = []
@@ -208,13 +208,13 @@ class _Plan:
         self._last: dict[Key, tuple[int, int]] = {}
         self._waiting: list[_Span] = []
         self._queues = queue_files(files)
-        self._first = -1
+        self._first = first
         for part in records_in(files, tell):
             if isinstance(part, Gap):
                 self._note_gap(part)
             else:
                 self._note_record(part)
-        self._ask_units(files)
+        self._ask_units()
 
     def _note_gap(self, gap: Gap) -> None:
         last = self._waiting[-1] if self._waiting else None
@@ -240,8 +240,6 @@ class _Plan:
             )
             self._note_gap(gap)
             return
-        if self._first < 0:
-            self._first = self._waiting[0].start if self._waiting else record.phy_offset
         self.spans += self._waiting
         self._waiting = []
         self._newest = max(self._newest, record.store_timestamp)
@@ -282,10 +280,10 @@ class _Plan:
                 return
         self.unplaced.append(lost)
 
-    def _ask_units(self, files: Mapping[str, Bytes]) -> None:
+    def _ask_units(self) -> None:
         """Messages at the ends of queues, of which the units alone tell."""
         holes = [span for span in self.spans if span.end <= self.end]
-        for key, of in queue_files(files).items():
+        for key, of in self._queues.items():
             last, _ = self._last.get(key, (-1, -1))
             for number, phy_offset, size, _ in units_in(of):
                 if number <= last or size <= 0:

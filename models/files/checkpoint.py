@@ -84,6 +84,15 @@ class CheckpointImage(NamedTuple):
     torn_slots: tuple[int, ...]
     size: int
 
+    @property
+    def is_confirmed_by_others(self) -> bool:
+        """Whether RocketMQ, as of 5.0, has written it since the mark was.
+
+        Source: StoreCheckpoint#setConfirmPhyOffset; this store never sets the field.
+        """
+        is_ours_alone = self.mark is not None and not self.mark.others_until
+        return is_ours_alone and self.confirm_phy_offset > 0
+
 
 def read_checkpoint(data: Bytes) -> CheckpointImage:
     """Decode a checkpoint of any length."""

@@ -190,9 +190,9 @@ def _is_of_others(found: StoreImage) -> bool:
     mark, log = found.checkpoint.mark, found.commit_log
     if mark is None:
         return True
-    has_confirmed = not mark.others_until and found.checkpoint.confirm_phy_offset > 0
     is_past = log.max_phy_offset > mark.durable_offset or _goes_on_behind(log, mark)
-    return has_confirmed or (not found.abort and is_past)
+    confirmed = found.checkpoint.is_confirmed_by_others
+    return confirmed or (not found.abort and is_past)
 
 
 def _goes_on_behind(log: LogImage, mark: Mark) -> bool:

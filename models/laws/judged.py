@@ -7,10 +7,11 @@ may end in torn bytes, and its queues may have too few units or too many.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from crashmq.models.files.message_delay_level import DEFAULT_LEVELS
+from crashmq.models.files.record import Record
 from crashmq.models.files.store_image import StoreImage
 from crashmq.models.quickly_made import quickly_made
 
@@ -100,11 +101,18 @@ def was_cut_here(image: StoreImage) -> bool:
     if not log.records or not 0 < confirmed == log.records[-1].phy_offset:
         return False
     newest = log.records[-1].store_timestamp
-    later = {
-        record.phy_offset
-        for record in log.records_beyond
-        if record.store_timestamp > newest
+    later = [one for one in log.records_beyond if one.store_timestamp > newest]
+    return not listed_among(image, later)
+
+
+def listed_among(image: StoreImage, records: Sequence[Record]) -> set[int]:
+    """The phy_offsets of those of some records that a unit points at."""
+    if not records:
+        return set()
+    places = {record.phy_offset for record in records}
+    return {
+        unit.phy_offset
+        for _, live in image.live_units
+        for unit in live
+        if unit.phy_offset in places
     }
-    return not later or not any(
-        unit.phy_offset in later for _, live in image.live_units for unit in live
-    )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from crashmq.models.ops import Capability
 from crashmq.models.program import Setup
 from crashmq.scenarios.programs.chance import Chance
-from crashmq.scenarios.programs.mixing import in_view, mixed_setup, mixed_space
+from crashmq.scenarios.programs.mixing import mixed
 from crashmq.scenarios.programs.restricting import needs_of
 from crashmq.scenarios.programs.space import Space
 
@@ -56,6 +56,4 @@ class Scenario:
         if not self.mixes:
             return self.space, chance.pick(self.setups)
         one, other = [chance.pick(self.mixes) for _ in range(2)]
-        (space, setup), (and_space, and_setup) = one.drawn(chance), other.drawn(chance)
-        mixed = mixed_space(space, and_space)
-        return mixed, in_view(mixed, mixed_setup(setup, and_setup))
+        return mixed(one.drawn(chance), other.drawn(chance))

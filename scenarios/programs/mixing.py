@@ -94,6 +94,12 @@ def mixed_setup(one: Setup, other: Setup) -> Setup:
     return promising(replace(one, **special))
 
 
+def mixed(one: tuple[Space, Setup], other: tuple[Space, Setup]) -> tuple[Space, Setup]:
+    """The ranges of both, on the store of the first with the options of the other."""
+    space = mixed_space(one[0], other[0])
+    return space, in_view(space, mixed_setup(one[1], other[1]))
+
+
 def promising(setup: Setup) -> Setup:
     """The setup, on a disk that does not lie about syncs and has room for the ops."""
     if setup.disk_profile in LYING:

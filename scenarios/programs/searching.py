@@ -12,7 +12,7 @@ from crashmq.models.ops import EVERYTHING, Capability
 from crashmq.models.program import Program, Setup
 from crashmq.scenarios.catalogue.scenarios import PARTNERS, Scenario
 from crashmq.scenarios.programs.chance import SeededChance
-from crashmq.scenarios.programs.mixing import in_view, mixed_setup, mixed_space
+from crashmq.scenarios.programs.mixing import mixed
 from crashmq.scenarios.programs.options import with_options, with_what_options_need
 from crashmq.scenarios.programs.space import Space
 from crashmq.scenarios.programs.twists import twisted
@@ -66,10 +66,5 @@ def mix_of(scenario: Scenario, run: int, number: int) -> Change | None:
     partners = PARTNERS.get(scenario.name)
     if partners is None or not chance.one_in(MIXED):
         return None
-    more, other = chance.pick(partners).drawn(chance)
-
-    def mix(space: Space, setup: Setup) -> tuple[Space, Setup]:
-        mixed = mixed_space(space, more)
-        return mixed, in_view(mixed, mixed_setup(setup, other))
-
-    return mix
+    other = chance.pick(partners).drawn(chance)
+    return lambda space, setup: mixed((space, setup), other)

@@ -66,7 +66,7 @@ def test_what_looks_older_behind_a_hole_is_kept_if_a_queue_lists_it(
     root, rows, number = golden("clean").unpack(tmp_path / "store"), CLEAN.rows, 600
     for row in rows[number:]:
         path, at = CLEAN.place(row)
-        stored = int.from_bytes((root / path).read_bytes()[at + 56 : at + 64], "big")
+        stored = int.from_bytes((root / path).read_bytes()[at + STORED_AT :][:8], "big")
         back = (stored - BACK_MS).to_bytes(8, "big")
         write(root, (path, at + STORED_AT), back)
     spoil(root, rows[number])

@@ -82,7 +82,7 @@ class QueueAudit:
             self._read_from = request.commit_log_offset
         if not request.has_unit:
             return
-        places = (request, *request.in_light_queues())
+        places = self._places_of(request)
         for place in places:
             self._visit_place(place)
         if self.first_wrong_phy_offset == request.commit_log_offset:
@@ -91,13 +91,18 @@ class QueueAudit:
         if not self.first_wrong:
             self.dispatched_timestamp = request.store_timestamp
 
+    def _places_of(self, request: DispatchRequest) -> tuple[DispatchRequest, ...]:
+        """The record in its own queue and in light ones, but for deleted queues."""
+        places = (request, *request.in_light_queues())
+        if not self._deleted:
+            return places
+        return tuple([place for place in places if not self._is_dead(place)])
+
     def _is_dead(self, request: DispatchRequest) -> bool:
         dead_below = self._deleted.dead_below(request.topic, request.queue_id)
         return request.commit_log_offset < dead_below
 
     def _visit_place(self, request: DispatchRequest) -> None:
-        if self._deleted and self._is_dead(request):
-            return
         key = (request.topic, request.queue_id)
         queue = self._queues.get(key)
         known = self.next_offsets.get(key)
@@ -115,8 +120,8 @@ class QueueAudit:
         if request.commit_log_offset >= self.durable_offset:
             self.first_unflushed.setdefault(key, request.consume_queue_offset)
             self._is_unsure_from(request)
-        units = queue.recovered_units if queue is not None else 0
         if self._compare(request, agreed) and is_first:
+            units = queue.recovered_units if queue is not None else 0
             self.lacks_unread |= units < request.consume_queue_offset
 
     def _compare(self, request: DispatchRequest, agreed: int) -> bool:
@@ -125,7 +130,7 @@ class QueueAudit:
         Returns whether this is the first that it lacks.
         """
         key = (request.topic, request.queue_id)
-        if key in self.first_wrong or (self._deleted and self._is_dead(request)):
+        if key in self.first_wrong:
             return False
         is_next = agreed == request.consume_queue_offset
         if is_next and self._has_this_unit(request):
@@ -184,10 +189,7 @@ class QueueAudit:
         """Whether every queue of the record has its unit, or it needs none."""
         if not request.has_unit:
             return True
-        places = (request, *request.in_light_queues())
-        return all(
-            self._is_dead(place) or self._has_this_unit(place) for place in places
-        )
+        return all(self._has_this_unit(place) for place in self._places_of(request))
 
     def _has_this_unit(self, request: DispatchRequest) -> bool:
         # Where a queue lacks a unit the mark goes back to it, and proves no more.
