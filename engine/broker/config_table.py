@@ -2,7 +2,7 @@
 
 As in RocketMQ, each change writes the whole table again. If a change could not be
 written, rows and version are as before in memory; the file, and so the next start, may
-still have it.
+still have it, until ``make_sure`` or another change has written the file again.
 
 Source: org.apache.rocketmq.common.ConfigManager, as TopicConfigManager and
 SubscriptionGroupManager use it. Differs: there a change is visible first, and a failed
@@ -25,8 +25,11 @@ from crashmq.engine.common.fastjson import (
     read_json,
 )
 from crashmq.engine.host.disk import Disk
+from crashmq.engine.host.probe import probe
 from crashmq.engine.host.runtime import Runtime
 from crashmq.engine.store.message.message import java_string_hash
+
+AGAIN = probe("config_table.again", "a table was written again after a failed change")
 
 _TABLE_BINS = 2048  # of a ConcurrentHashMap that is to hold 1024
 
@@ -51,6 +54,7 @@ class ConfigTable(Generic[Row]):
         self._encode_row, self._decode_row = codec
         self._rows: dict[str, Row] = {}
         self._others: dict[str, Json] = {}
+        self._may_differ = False  # the file may have a change that failed
         self.data_version = DataVersion(runtime.now_ms())
 
     def begin_with(self, rows: Mapping[str, Row]) -> None:
@@ -105,6 +109,7 @@ class ConfigTable(Generic[Row]):
         Raises:
             OSError: the disk failed; no row was added.
         """
+        self.make_sure()
         known = self._rows.get(name)
         if known is not None:
             return known
@@ -122,6 +127,7 @@ class ConfigTable(Generic[Row]):
             OSError: the disk failed; the table in memory is as before.
         """
         gone = set(names)
+        self.make_sure()
         with self._lock:
             left = {name: row for name, row in self._rows.items() if name not in gone}
             count = len(self._rows) - len(left)
@@ -133,7 +139,7 @@ class ConfigTable(Generic[Row]):
         version = DataVersion(0)
         version.assign(self.data_version.to_json())
         version.next_version(self._runtime.now_ms())
-        self._file.persist(self._encode(rows, version))
+        self._write(self._encode(rows, version))
         self._rows, self.data_version = rows, version
 
     def persist(self) -> None:
@@ -143,7 +149,30 @@ class ConfigTable(Generic[Row]):
             OSError: the disk failed.
         """
         with self._lock:
-            self._file.persist(self.encode())
+            self._write(self.encode())
+
+    def make_sure(self) -> None:
+        """Write the present rows if the file may have a change that failed.
+
+        Whoever relies on a row calls it: a topic whose deletion failed is gone at the
+        next start otherwise, with the messages that were put into it since.
+
+        Raises:
+            OSError: the disk failed again.
+        """
+        if self._may_differ:
+            with self._lock:
+                if self._may_differ:
+                    AGAIN.hit()
+                    self._write(self.encode())
+
+    def _write(self, text: str) -> None:
+        try:
+            self._file.persist(text)
+        except OSError:
+            self._may_differ = True
+            raise
+        self._may_differ = False
 
     def encode(self) -> str:
         """The table as the text of its file."""

@@ -251,6 +251,21 @@ def test_a_change_that_fails_has_not_happened() -> None:
     assert topics.table.data_version.counter == 2
 
 
+def test_the_next_use_takes_back_a_deletion_that_failed_late() -> None:
+    disk = SimDisk()
+    topics = topics_on(disk)
+    topics.update_topic_config(TopicConfig("T", 2, 2))
+    disk.fail(DiskFault("sync", "EIO", 1, after=2))
+    with pytest.raises(OSError, match="Input/output"):
+        topics.delete_topic_config("T")
+    assert '"T"' not in disk.files()[TOPICS].decode()
+
+    assert topics.create_topic_in_send_message_method("T") is not None
+
+    assert '"T"' in disk.files()[TOPICS].decode()
+    assert topics.table.data_version.counter == 1
+
+
 def test_a_new_topic_inherits_of_the_default_topic() -> None:
     topics = topics_on(SimDisk())
 

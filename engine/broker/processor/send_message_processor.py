@@ -161,6 +161,7 @@ class SendMessageProcessor:
         """
         known = self._topics.select_topic_config(topic)
         if known is not None:
+            self._topics.table.make_sure()
             return known
         if topic.startswith(RETRY_GROUP_TOPIC_PREFIX):
             name = topic.removeprefix(RETRY_GROUP_TOPIC_PREFIX)

@@ -62,6 +62,7 @@ class SubscriptionGroupManager:
 
         Source: SubscriptionGroupManager#findSubscriptionGroupConfig.
         """
+        self.table.make_sure()
         known = self.table.get(group)
         if known is not None or not self.auto_create or not group:
             return known

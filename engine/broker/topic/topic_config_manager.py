@@ -104,6 +104,7 @@ class TopicConfigManager:
 
         Source: TopicConfigManager#createTopicInSendMessageMethod.
         """
+        self.table.make_sure()
         known = self.table.get(topic)
         if known is not None:
             return known
