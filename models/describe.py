@@ -244,7 +244,8 @@ def _describe_consumer(op: ConsumerOp) -> str:
             return f"{client} is told to begin {op.topic}/{op.queue_id} at {op.offset}"
         case Consume():
             many = f" and {op.times - 1} more" if op.times != 1 else ""
-            return f"{client} consumes message {op.nth}{many}: {op.status}"
+            again = f", again {op.again}" if op.again else ""
+            return f"{client} consumes message {op.nth}{many}: {op.status}{again}"
 
 
 def _asked(op: StartConsumer | Resubscribe) -> str:

@@ -9,7 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, NamedTuple, TypeAlias, assert_never, get_args, overload
+from typing import (
+    Final,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    assert_never,
+    get_args,
+    overload,
+)
 
 from crashmq.models.quickly_made import quickly_made
 
@@ -59,7 +67,14 @@ ConsumerTask = Literal[
     "rebalance", "pull", "persist", "heartbeat", "lock", "clean", "suspend", "resume"
 ]
 ConsumeStatus = Literal[
-    "success", "later", "raises", "hangs", "uncommitted", "commit", "rollback"
+    "success",
+    "partly",
+    "later",
+    "raises",
+    "hangs",
+    "uncommitted",
+    "commit",
+    "rollback",
 ]
 ConsumerEnd = Literal["stop", "kill", "vanish"]
 ExpressionType = Literal["TAG", "SQL92"]
@@ -607,15 +622,25 @@ class TurnConsumer:
     times: int = 1
 
 
+PAUSE_MS_MAX: Final = 5_000
+"""After that long what was put off after a failure is due again, whatever it was."""
+
+
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Consume:
     """A consumer's listener consumes messages that were pulled, with the given result.
 
     ``nth`` is which of the waiting messages, modulo their number; ``times`` how many,
-    one after the other. With ``hangs`` the listener keeps the messages and does not
-    return; it does when its turn comes again, with the result given then. An orderly
-    listener never hangs: it succeeds.
+    one after the other. With ``partly`` the first half of a batch succeeds, rounded up,
+    and the others come again ``later``. With ``hangs`` the listener keeps the messages
+    and does not return; it does when its turn comes again, with the result given then.
+    An orderly listener never hangs and is never half done: it succeeds.
+
+    Of messages that failed, ``again`` says when they come again: it is the delay level
+    for which they wait; 0: the broker chooses it, negative: they become dead letters at
+    once. After a failure in order the queue pauses for that many ms, though never more
+    than ``PAUSE_MS_MAX``; 0: as long as is usual, negative: as briefly as is possible.
 
     The last three of the results are those of a listener in order that commits by
     itself: ``uncommitted`` consumes without a commit; ``commit`` also commits all that
@@ -627,6 +652,7 @@ class Consume:
     nth: int = 0
     times: int = 1
     status: ConsumeStatus = "success"
+    again: int = 0
 
 
 @dataclass(frozen=True, slots=True)

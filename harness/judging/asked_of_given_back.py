@@ -12,8 +12,10 @@ from crashmq.models.knowledge.moments_of_consumers import (
     TopicsChanged,
     TopicsNeeded,
 )
+from crashmq.models.knowledge.walk_expired import again_of
 from crashmq.models.laws.giving_back import (
     FIRST_DELAY_LEVEL,
+    NEVER,
     GivenBack,
     given_back_as_of_its_topic,
     given_back_for_its_tries,
@@ -42,14 +44,14 @@ def _given(at: MessageSentBack) -> GivenBack:
     tries = given.reconsume_times
     # One that has ended meanwhile was configured as the others of its group.
     most = _most_tries(op or known.newest.get(at.queue.group))
+    # One that consumes in order tries by itself, and then no more.
+    is_for_good = tries >= most or (op is not None and op.is_orderly)
     return GivenBack(
         at.queue,
         at.unique_key,
         given.properties.get("RETRY_TOPIC", given.topic),
         tries,
-        # One that consumes in order tries by itself, and then no more.
-        tries >= most or (op is not None and op.is_orderly),
-        _levels(at, FIRST_DELAY_LEVEL + tries),
+        frozenset({NEVER}) if is_for_good else _levels(at, FIRST_DELAY_LEVEL + tries),
     )
 
 
@@ -64,12 +66,12 @@ def _levels(at: MessageSentBack, level: int) -> frozenset[int]:
     A broker with fewer levels lets it wait for the last one.
     """
     level_of = at.known.setup.delay_levels.level_of
-    level, of_a_sweep = level_of(level), level_of(FIRST_DELAY_LEVEL)
+    told = [again or level for again in again_of(at.step, at.queue.client)]
+    levels = {NEVER if one < 0 else level_of(one) for one in told}
     turns = [one for one in at.step.acts if isinstance(one, TurnConsumer)]
-    if not any(one.task == "clean" for one in turns):
-        return frozenset({level})
-    swept = {of_a_sweep}
-    return frozenset(swept if at.step.is_alone else swept | {level})
+    if any(one.task == "clean" for one in turns):
+        levels.add(level_of(FIRST_DELAY_LEVEL))
+    return frozenset(levels or {level_of(level)})
 
 
 @asked(given_back_where_somebody_looks, on=MessageSentBack)
@@ -92,9 +94,7 @@ def _ask_rty_3(at: MessageSentBack) -> Breaches:
 )
 def _ask_rty_4(at: MessageConsumed) -> Breaches:
     assert at.failed is not None, at
-    return tried_again_in_its_time.judge(
-        at.consumed, at.failed, at.at_ms, is_orderly=at.is_orderly
-    )
+    return tried_again_in_its_time.judge(at.consumed, at.failed, at.at_ms)
 
 
 @asked(

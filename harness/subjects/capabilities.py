@@ -26,9 +26,9 @@ from crashmq.models.ops import (
     AskBroker,
     Boundary,
     ChangeTopic,
+    Consume,
     ConsumerEnd,
     ConsumerTask,
-    ConsumeStatus,
     Crash,
     Damage,
     DiskFault,
@@ -325,9 +325,7 @@ class RunsConsumers(Protocol):
     def turn_consumer(self, client: str, task: ConsumerTask, times: int) -> Observation:
         """Do some rounds of one of its tasks: ``Ran``."""
 
-    def consume(
-        self, client: str, nth: int, times: int, status: ConsumeStatus
-    ) -> Observation:
+    def consume(self, op: Consume) -> Observation:
         """Let it consume waiting messages: ``Ran``, with their number."""
 
     def tell_reset(

@@ -77,6 +77,8 @@ from crashmq.models.history import (
 )
 from crashmq.models.observations import Done, Observation, Ran, Skipped
 from crashmq.models.ops import (
+    PAUSE_MS_MAX,
+    Consume,
     ConsumerEnd,
     ConsumerTask,
     ConsumeStatus,
@@ -100,7 +102,10 @@ _SERVICES: Final[dict[ConsumerTask, str]] = {
     "lock": "lock_mq_periodically",
     "clean": "clean_expired_msg",
 }
-_IN_ORDER: Final[dict[ConsumeStatus, ConsumeStatus]] = {"hangs": "success"}
+_IN_ORDER: Final[dict[ConsumeStatus, ConsumeStatus]] = {
+    "hangs": "success",
+    "partly": "success",
+}
 """What results mean to a listener in order, which has no time limit."""
 _OUT_OF_ORDER: Final[dict[ConsumeStatus, ConsumeStatus]] = {
     "uncommitted": "success",
@@ -134,12 +139,14 @@ class _Client:
 
     Attributes:
         op: what its consumer is and subscribes now.
+        again: what its listener says of messages that fail now, as in ``Consume``.
         is_ended: whether its process has ended; what it does then raises
             ``ClientEnded`` before others could see it.
     """
 
     def __init__(self, clients: Clients, op: StartConsumer) -> None:
         self.op = op
+        self.again = 0
         self.is_ended = False
         self._clients = clients
         self._status: ConsumeStatus = "success"
@@ -214,14 +221,14 @@ class _Client:
             self.consumer.resume()
         return 1
 
-    def consume(self, nth: int, times: int, status: ConsumeStatus) -> int:
+    def consume(self, op: Consume) -> int:
         """Let the listener consume waiting messages; returns how many."""
         meant = _IN_ORDER if self.op.is_orderly else _OUT_OF_ORDER
-        self._status = meant.get(status, status)
+        self._status, self.again = meant.get(op.status, op.status), op.again
         ran = 0
-        for _ in range(times):
+        for _ in range(op.times):
             try:
-                if not self.consumer.consume(nth):
+                if not self.consumer.consume(op.nth):
                     break
             except ListenerHangs:
                 pass  # its messages wait for it to go on
@@ -240,21 +247,41 @@ class _Client:
         hung = next((one for one in self._hanging if one[0] is messages), None)
         if hung is None:
             began_ms = messages[0].consume_start_timestamp
-            told = [self.take(message, queue) for message in messages]
+            told = [
+                self.take(message, queue, status)
+                for message, status in zip(
+                    messages, self._results(messages), strict=True
+                )
+            ]
         else:
             self._hanging = [one for one in self._hanging if one is not hung]
             _, began_ms = hung
             for message in messages:  # it is still the same call
                 message.consume_start_timestamp = began_ms
-            told = [self._return(message, queue) for message in messages]
+            told = [
+                self._return(message, queue, status)
+                for message, status in zip(
+                    messages, self._results(messages), strict=True
+                )
+            ]
         if "hangs" in told:
             self._hanging.append((messages, began_ms))
             raise ListenerHangs
         return told
 
-    def _return(self, message: MessageExt, queue: MessageQueue) -> ConsumeStatus:
+    def _results(self, messages: Sequence[MessageExt]) -> list[ConsumeStatus]:
+        """What the listener returns for each message of a batch."""
+        if self._status != "partly":
+            return [self._status] * len(messages)
+        acked = (len(messages) + 1) // 2
+        return [
+            "success" if number < acked else "later" for number in range(len(messages))
+        ]
+
+    def _return(
+        self, message: MessageExt, queue: MessageQueue, status: ConsumeStatus
+    ) -> ConsumeStatus:
         """What a listener that hung returns for a message now, if it does."""
-        status = self._status
         if status != "hangs":
             self._clients.note(
                 ListenerReturned(
@@ -267,10 +294,16 @@ class _Client:
             )
         return status
 
-    def take(self, message: MessageExt, queue: MessageQueue) -> ConsumeStatus:
+    def take_one(self, message: MessageExt, queue: MessageQueue) -> ConsumeStatus:
+        """What a listener in order does with a message."""
+        return self.take(message, queue, self._status)
+
+    def take(
+        self, message: MessageExt, queue: MessageQueue, status: ConsumeStatus
+    ) -> ConsumeStatus:
         """What the listener does with a message."""
         self.check()
-        where, status = self.queue_of_mine(queue), self._status
+        where = self.queue_of_mine(queue)
         self._clients.note(
             Consumed(
                 where,
@@ -508,11 +541,15 @@ class _Concurrently:
     ) -> ConsumeConcurrentlyStatus:
         """Consume a batch."""
         told = self._client.take_batch(messages, context.queue)
+        context.delay_level_when_next_consume = self._client.again
         if "raises" in told:
             raise ListenerFailed
-        if all(status == "success" for status in told):
-            return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
-        return ConsumeConcurrentlyStatus.RECONSUME_LATER
+        acked = told.count("success")
+        if not acked:
+            return ConsumeConcurrentlyStatus.RECONSUME_LATER
+        if acked < len(messages):
+            context.ack_index = acked - 1
+        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
 
 
 class _Orderly:
@@ -527,9 +564,12 @@ class _Orderly:
         """Consume a batch, up to the first message that fails."""
         status: ConsumeStatus = "success"
         for message in messages:
-            status = self._client.take(message, context.queue)
+            status = self._client.take_one(message, context.queue)
             if status in ("raises", "later", "rollback"):
                 break
+        if self._client.again:
+            pause_ms = min(max(self._client.again, 0), PAUSE_MS_MAX)
+            context.suspend_current_queue_time_millis = pause_ms
         context.auto_commit = status not in ("uncommitted", "commit", "rollback")
         match status:
             case "raises":
@@ -665,11 +705,9 @@ class Clients:
 
         return self._by(client, reset)
 
-    def consume(
-        self, client: str, nth: int, times: int, status: ConsumeStatus
-    ) -> Observation:
+    def consume(self, op: Consume) -> Observation:
         """Let a client's consumer work on messages that wait."""
-        return self._by(client, lambda one: Ran(one.consume(nth, times, status)))
+        return self._by(op.client, lambda one: Ran(one.consume(op)))
 
 
 def _keys(queues: Collection[MessageQueue]) -> tuple[tuple[str, int], ...]:

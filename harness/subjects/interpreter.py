@@ -658,8 +658,8 @@ class Interpreter:
                 return subject.end_consumer(client, how)
             case TurnConsumer(client, task, times):
                 return subject.turn_consumer(client, task, times)
-            case Consume(client, nth, times, status):
-                return subject.consume(client, nth, times, status)
+            case Consume():
+                return subject.consume(op)
             case TellReset(client, topic, queue_id, offset):
                 return subject.tell_reset(client, topic, queue_id, offset)
 

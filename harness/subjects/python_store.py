@@ -63,9 +63,9 @@ from crashmq.models.ops import (
     AskBroker,
     Boundary,
     ChangeTopic,
+    Consume,
     ConsumerEnd,
     ConsumerTask,
-    ConsumeStatus,
     Crash,
     Damage,
     DiskFault,
@@ -438,11 +438,9 @@ class PythonStore:
         """Do some rounds of one of its tasks."""
         return self._clients.turn(client, task, times)
 
-    def consume(
-        self, client: str, nth: int, times: int, status: ConsumeStatus
-    ) -> Observation:
+    def consume(self, op: Consume) -> Observation:
         """Let it work on messages that wait."""
-        return self._clients.consume(client, nth, times, status)
+        return self._clients.consume(op)
 
     def tell_reset(
         self, client: str, topic: str, queue_id: int, offset: int

@@ -44,12 +44,14 @@ class Failed(NamedTuple):
         queue_offset: of the copy.
         at_ms: when the listener got it last, by the store's clock.
         tries: how many attempts there were before that one.
+        waits_ms: how long the consumer waits before the next one, at least.
     """
 
     unique_key: str
     queue_offset: int
     at_ms: int
     tries: int
+    waits_ms: int
 
 
 class Begun(NamedTuple):

@@ -15,6 +15,7 @@ from crashmq.models.history import (
     ListenerReturned,
     OneQueue,
     SentBack,
+    Step,
 )
 from crashmq.models.knowledge.consumption import Begun, Failed
 from crashmq.models.knowledge.moments import At, Moment
@@ -24,7 +25,14 @@ from crashmq.models.knowledge.moments_of_consumers import (
     MessageGivenUp,
 )
 from crashmq.models.knowledge.names import key_in
-from crashmq.models.ops import TurnConsumer
+from crashmq.models.ops import PAUSE_MS_MAX, Consume, TurnConsumer
+
+TRIED_AGAIN_MS = 5_000
+"""ConsumeMessageConcurrentlyService#submitConsumeRequestLater."""
+PAUSE_MS = 1_000
+"""DefaultMQPushConsumer#suspendCurrentQueueTimeMillis."""
+PAUSE_MS_MIN = 10
+"""ConsumeMessageOrderlyService#submitConsumeRequestLater."""
 
 
 def is_to_end(at: At, event: Consumed | ListenerReturned) -> bool:
@@ -85,8 +93,33 @@ def saw_failed(at: At, event: Consumed | ListenerReturned, at_ms: int) -> None:
     kept = share.without_failed(unique_key, event.queue_offset)
     # Else the broker may have it and not have told so, or the wait may be over.
     if at.step.crash is None and not at.step.sets_back:
-        kept += (Failed(unique_key, event.queue_offset, at_ms, event.tries),)
+        waits_ms = _waits_ms(at, queue.client)
+        one = Failed(unique_key, event.queue_offset, at_ms, event.tries, waits_ms)
+        kept += (one,)
     known.shares[queue] = share._replace(failed=kept)
+
+
+def _waits_ms(at: At, client: str) -> int:
+    """How long a consumer waits, at least, before it tries again what has failed.
+
+    Source: ConsumeMessageConcurrentlyService#submitConsumeRequestLater;
+    ConsumeMessageOrderlyService#submitConsumeRequestLater.
+    """
+    op = at.known.consumption.living.get(client)
+    if op is None or not op.is_orderly:
+        return TRIED_AGAIN_MS
+    asked = again_of(at.step, client)
+    return min([_pause_ms(again) for again in asked], default=PAUSE_MS_MIN)
+
+
+def _pause_ms(again: int) -> int:
+    return min(max(again, PAUSE_MS_MIN), PAUSE_MS_MAX) if again else PAUSE_MS
+
+
+def again_of(step: Step, client: str) -> list[int]:
+    """What a client's listener said in a step of messages that failed."""
+    turns = [one for one in step.acts if isinstance(one, Consume)]
+    return [one.again for one in turns if one.client == client]
 
 
 def saw_given_up(

@@ -19,6 +19,7 @@ from crashmq.models.messages import MessageToPut
 from crashmq.models.verdict import Violation
 
 FIRST_DELAY_LEVEL = 3
+NEVER = -1
 QUEUES = 1
 """So many queues has a topic of retries, and one of dead letters."""
 
@@ -29,16 +30,14 @@ class GivenBack(NamedTuple):
     Attributes:
         topic: its original topic.
         tries: how often it had been sent back before.
-        is_for_good: the consumer has tried it as often as maxReconsumeTimes allows.
         levels: the delay levels, one of which it must wait for before it comes
-            again.
+            again; ``NEVER``: it becomes a dead letter.
     """
 
     queue: OneQueue
     unique_key: str
     topic: str
     tries: int
-    is_for_good: bool
     levels: frozenset[int]
 
     @property
@@ -112,8 +111,9 @@ def given_back_as_of_its_topic(
 
 @law(
     "RTY-3",
-    "a message that was sent back waits one delay level longer each time, and goes to "
-    "the dead-letter topic after its consumer's maxReconsumeTimes",
+    "a message that was sent back waits one delay level longer each time, or for the "
+    "level that the listener names, and goes to the dead-letter topic after its "
+    "consumer's maxReconsumeTimes or if the listener says so",
     catalogue="I12 I13",
 )
 def given_back_for_its_tries(
@@ -123,11 +123,10 @@ def given_back_for_its_tries(
 
     Source: AbstractSendMessageProcessor#consumerSendMsgBack, #cleanExpiredMsg.
     """
-    if given.is_for_good:
-        expected = {given.dead_letters}
-    else:
-        levels = sorted(given.levels)
-        expected = {f"{given.retry_topic} after level {level}" for level in levels}
+    expected = {
+        f"{given.retry_topic} after level {level}" if level > 0 else given.dead_letters
+        for level in sorted(given.levels)
+    }
     for copy in _of_its_group(given, copies):
         topic, _ = copy.destination
         seen = f"{topic} after level {copy.delay_level}" if _waits(copy) else topic
@@ -136,35 +135,31 @@ def given_back_for_its_tries(
             yield Violation(given.name, told, f"to {' or '.join(sorted(expected))}")
 
 
-TRIED_AGAIN_MS = 5_000
-"""ConsumeMessageConcurrentlyService#submitConsumeRequestLater."""
-
-
 @law(
     "RTY-4",
     "a message that failed and could not be sent back is given to the same consumer "
-    "again with one more reconsume time and, unless the consumer is orderly, not "
-    "before 5 s have passed",
+    "again with one more reconsume time, and not before its wait is over: 5 s, or the "
+    "pause of a queue that is consumed in order",
     catalogue="I12 I13",
 )
 def tried_again_in_its_time(
-    given: Consumed, failed: Failed, at_ms: int, *, is_orderly: bool
+    given: Consumed, failed: Failed, at_ms: int
 ) -> Iterator[Violation]:
     """``failed`` is the last failed attempt of the same consumer.
 
     A wait ends where the clock was set back behind its beginning.
 
     Source: ConsumeMessageConcurrentlyService#processConsumeResult, its msgBackFailed;
-    ConsumeMessageOrderlyService#checkReconsumeTimes.
+    ConsumeMessageOrderlyService#checkReconsumeTimes, #submitConsumeRequestLater.
     """
     where = f"{given.queue.name}, message {given.queue_offset}"
     if given.tries != failed.tries + 1:
         seen = f"it has reconsumeTimes {given.tries}"
         yield Violation(where, seen, f"{failed.tries + 1}")
     waited = at_ms - failed.at_ms
-    if not is_orderly and 0 <= waited < TRIED_AGAIN_MS:
+    if 0 <= waited < failed.waits_ms:
         seen = f"it is given again after {waited} ms"
-        yield Violation(where, seen, f"{TRIED_AGAIN_MS} ms at least")
+        yield Violation(where, seen, f"{failed.waits_ms} ms at least")
 
 
 @law(

@@ -115,10 +115,10 @@ WORKING = replace(
         ("client_housekeeping", 1),
     ),
     progress_offsets=Numbers((0, 1, 2, 5), 12),
-    consumed=often(("success", 6), ("later", 1), ("raises", 1)),
+    consumed=often(("success", 6), ("later", 1), ("raises", 1), ("partly", 1)),
 )
 SOME_HANG: tuple[ConsumeStatus, ...] = often(
-    ("success", 12), ("later", 2), ("raises", 2), ("hangs", 1)
+    *(("success", 12), ("partly", 2), ("later", 2), ("raises", 2), ("hangs", 1)),
 )
 SHARING = replace(
     WORKING,
@@ -305,6 +305,7 @@ FAILING = replace(
         StartConsumer("q0", "q", TOPICS, is_orderly=True),
         StartConsumer("q1", "q", TOPICS, is_orderly=True),
         StartConsumer("u0", "u", f"T0,{LONG}", max_reconsume_times=-1),
+        StartConsumer("v0", "v", TOPICS, batch=3),
     ),
     services=often(
         ("reput", 3),
@@ -314,7 +315,9 @@ FAILING = replace(
         ("persist_consumer_offset", 1),
         ("pull_request_hold", 1),
     ),
-    consumed=often(("later", 8), ("raises", 2), ("success", 4), ("hangs", 1)),
+    consumed=often(
+        *(("later", 8), ("raises", 2), ("success", 4), ("hangs", 1), ("partly", 3)),
+    ),
 )
 _DELIVERS = Setup(keeps_progress=True, delivers_delayed=True)
 THAT_DELIVER = often(

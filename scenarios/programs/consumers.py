@@ -119,6 +119,12 @@ PUT_OFF: Final = AdvanceClock(5000)
 """After so long a consumer takes up what it has put off."""
 AGAIN_MS: Final = (1, 999, 1000, 4000, 4999, 5000, 5001, 9999)
 """Around the times after which a consumer tries again what it has kept."""
+COMING_AT_ONCE: Final[tuple[ConsumeStatus, ...]] = ("success", "uncommitted", "commit")
+"""Results that leave nothing to come again."""
+AGAIN: Final = often(
+    *((0, 8), (1, 2), (2, 1), (5, 1), (99, 1), (-1, 2), (3000, 1), (5000, 1)),
+)
+"""Delay levels, and pauses in ms, that a listener names for what has failed."""
 FAILING: Final[tuple[ConsumeStatus, ...]] = ("later", "raises")
 COMMITS = 3
 """One of so many results of a listener in order says whether to commit."""
@@ -484,7 +490,8 @@ def consumed_by(draft: Draft, client: str) -> Consume:
     who = draft.joined.get(client)
     if who is not None and who.is_orderly and chance.one_in(COMMITS):
         status = chance.pick(COMMITTING)
-    return Consume(client, chance.pick(PLACES), chance.pick(TIMES), status)
+    again = 0 if status in COMING_AT_ONCE else chance.pick(AGAIN)
+    return Consume(client, chance.pick(PLACES), chance.pick(TIMES), status, again)
 
 
 def _hold(draft: Draft, client: str) -> None:

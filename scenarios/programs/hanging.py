@@ -36,7 +36,7 @@ HAD_MS: Final = often(
 """Around the fifteen minutes for which a listener may have a message."""
 MANY: Final = often((1, 3), (2, 2), (8, 1), (20, 1))
 RETURNED: Final[tuple[ConsumeStatus, ...]] = often(
-    ("later", 3), ("success", 3), ("raises", 1), ("hangs", 1)
+    *(("later", 3), ("success", 3), ("raises", 1), ("hangs", 1), ("partly", 1)),
 )
 SELDOM = 4
 ACTIONS_MAX = 6

@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "2b69b61a72a3b9393d547c454973f6289526cfbf0aca8d51ea38da8f9d70cdb1"
+DEFAULTS = "2f57f402344b7e457eb2d6cf007187211d1cecffcab17f702eebc3bb7ffbe7ab"
 
 
 def saved(path: Path, **changes: Any) -> Path:

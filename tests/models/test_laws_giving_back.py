@@ -9,6 +9,7 @@ from crashmq.models.files.record import SCHEDULE_TOPIC
 from crashmq.models.history import Consumed, OneQueue
 from crashmq.models.knowledge.consumption import Failed
 from crashmq.models.laws.giving_back import (
+    NEVER,
     GivenBack,
     given_back_as_of_its_topic,
     given_back_for_its_tries,
@@ -25,10 +26,9 @@ OF_T0 = GivenBack(
     "key",
     "T0",
     1,
-    is_for_good=False,
     levels=frozenset({4}),
 )
-DEAD = OF_T0._replace(is_for_good=True)
+DEAD = OF_T0._replace(levels=frozenset({NEVER}))
 
 
 def copy(topic: str, queue_id: int = 0, was: str = "T0") -> MessageToPut:
@@ -92,11 +92,11 @@ def test_what_may_have_been_swept_may_wait_the_first_level() -> None:
 
 def test_what_could_not_be_given_back_comes_again_after_five_seconds() -> None:
     given = Consumed(OneQueue("c0", "g", "T0", 1), 4, b"", "success", tries=1)
-    failed = Failed("key", 4, at_ms=10_000, tries=0)
+    failed = Failed("key", 4, at_ms=10_000, tries=0, waits_ms=5_000)
 
     def broken(at_ms: int) -> int:
         judge = tried_again_in_its_time.violations
-        return len(judge(given, failed, at_ms, is_orderly=False))
+        return len(judge(given, failed, at_ms))
 
     assert not broken(15_000)
     assert broken(14_999)
