@@ -608,7 +608,10 @@ class StartUp:
         clean = self.last_exit_ok and (self._was_marked or scan.end == 0)
         clean = clean and not scan.damaged
         if clean:
-            self._checkpoint.trust_loaded()
+            # The mark of a log that is wholly another's may be that of a killed
+            # ``take_over``, which no sync has made durable.
+            if mark is None or not 0 < scan.end <= mark.others_until:
+                self._checkpoint.trust_loaded()
             self._commit_log.recover_normally(scan)
         else:
             durable_offset = mark.durable_offset if mark else scan.start

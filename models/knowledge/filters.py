@@ -24,9 +24,12 @@ class Filters(Forked):
     Attributes:
         now: by group and topic, the subscriptions that may be in effect; several if it
             is unknown which came last. A missing key: unknown.
+        groups: those of which a client has subscribed anything in this run of the
+            broker, be it of use or not.
     """
 
     now: dict[FilterKey, frozenset[Asked]] = field(default_factory=dict)
+    groups: set[str] = field(default_factory=set)
 
     def subscribed(self, key: FilterKey, asked: Asked, *, is_certain: bool) -> None:
         """Record a newer subscription that is, or may be, in effect from now on."""
@@ -54,6 +57,11 @@ class Filters(Forked):
         for key in [key for key in self.now if key[0] == group]:
             del self.now[key]
 
+    def forget_all(self) -> None:
+        """Record that all subscriptions are now unknown."""
+        self.now = {}
+
     def ended(self) -> None:
         """Record the end of the broker's run: clients have to subscribe again."""
-        self.now = {}
+        self.forget_all()
+        self.groups = set()

@@ -38,7 +38,9 @@ def walk_filters(at: At) -> Iterator[Moment]:
                 assert isinstance(before_it, SubscriptionAsked), before_it
                 if step.is_alone:
                     _answered(filters, before_it.op, is_taken=isinstance(seen, Done))
-            case StopBegan() | LifeEnded():
+            case StopBegan():
+                filters.forget_all()
+            case LifeEnded():
                 filters.ended()
             case StartBegan(found, _):
                 filters.ended()
@@ -55,7 +57,7 @@ def _forget_unsure(at: At, filters: Filters) -> None:
     A running consumer sends its subscription to its broker by itself.
     """
     if "client_housekeeping" in at.step.services:
-        filters.ended()
+        filters.forget_all()
     for op in at.known.consumption.newest.values():
         filters.forget_group(op.group)
 
@@ -65,6 +67,7 @@ def _asked_beside_others(filters: Filters, op: FilterOp) -> None:
     if isinstance(op, Unsubscribe):
         filters.forget_group(op.group)
         return
+    filters.groups.add(op.group)
     key = op.group, op.topic
     if op.version:
         filters.asked_of_old(key)
@@ -78,7 +81,9 @@ def _asked_beside_others(filters: Filters, op: FilterOp) -> None:
 def _answered(filters: Filters, op: FilterOp, *, is_taken: bool) -> None:
     if isinstance(op, Unsubscribe):
         filters.forget_group(op.group)
-    elif op.version:
+        return
+    filters.groups.add(op.group)
+    if op.version:
         filters.asked_of_old((op.group, op.topic))
     else:
         key = op.group, op.topic

@@ -40,7 +40,7 @@ def saw_answer(
             if is_settled and SEPARATOR not in ask.group + ask.topic:
                 yield _names_of_offsets(at, ask, names)
         case "subscribers", NamesTold(names):
-            if is_alone and not at.known.progress.filters.now:
+            if is_alone:
                 must, may = _subscribers(at, ask.topic, at_ms)
                 yield NamesAnswered(*at, ask, names, must, may)
         case "pull_offset", NumberTold(number):
@@ -106,7 +106,9 @@ def _subscribers(
             may.add(group)
         if wants and is_there and topics is not None:
             must.add(group)
-    return frozenset(must), frozenset(may)
+    # What is known of these is in ``filters``.
+    by_hand = at.known.progress.filters.groups
+    return frozenset(must - by_hand), frozenset(may | by_hand)
 
 
 def _whether_locked(at: At, ask: AskBroker, at_ms: int) -> frozenset[int]:
