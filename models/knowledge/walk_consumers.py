@@ -226,8 +226,9 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
         yield PullMoved(*at, queue, told, end, where_moved(at, answer, share))
         at.known.progress.pending.pop(known.key_of(queue), None)
         again = share.begins_again(answer.next_begin_offset)
-        # It may have given that pull up by now, and go on from where it asked.
-        known.shares[queue] = again._replace(asked=share.asked)
+        # It may have given that pull up by now, and go on from where it asked, or from
+        # where a later pull has ended.
+        known.shares[queue] = again._replace(asked=share.asked, answers=share.answers)
         return
     if answer.code not in READ:
         return
