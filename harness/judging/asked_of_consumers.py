@@ -7,6 +7,7 @@ from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.moments_of_consumers import (
     ConsumerCommitted,
     ExpiredLeft,
+    FailureSentBack,
     GivenBackAgain,
     GroupCaughtUp,
     GroupIdle,
@@ -66,6 +67,7 @@ from crashmq.models.laws.consumption import (
 from crashmq.models.laws.giving_up import (
     nothing_is_given_up_too_soon,
     nothing_is_sent_back_twice,
+    only_what_failed_is_sent_back,
     what_has_expired_is_given_up,
 )
 from crashmq.models.laws.membership import (
@@ -356,6 +358,12 @@ def _ask_con_28(at: MessageGivenUp) -> Breaches:
 def _ask_con_29(at: GivenBackAgain) -> Breaches:
     judge = nothing_is_sent_back_twice.judge
     return judge(at.queue, at.unique_key, again=at.again)
+
+
+@asked(only_what_failed_is_sent_back, on=FailureSentBack)
+def _ask_con_32(at: FailureSentBack) -> Breaches:
+    judge = only_what_failed_is_sent_back.judge
+    return judge(at.queue, at.queue_offset, at.results)
 
 
 @asked(a_suspended_consumer_does_not_pull, on=PullsSuspended)

@@ -92,6 +92,7 @@ from crashmq.models.knowledge.moments import (
 from crashmq.models.knowledge.moments_of_consumers import (
     ConsumerCommitted,
     ExpiredLeft,
+    FailureSentBack,
     GivenBackAgain,
     GroupCaughtUp,
     GroupConfigsSeen,
@@ -235,7 +236,13 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
             *(LockAnswered, LockNeeded, QueueGivenBack, QueueBegunAnew),
             *(ConsumerCommitted, PullMoved, MoveTaken, MembersListed, TopicsNeeded),
             *(HeartbeatOver, LocksRenewed, QueuePersisted, QueuesTaken),
-            *(GivenBackAgain, PullsSuspended, MessageSent, ResetObeyed),
+            *(
+                FailureSentBack,
+                GivenBackAgain,
+                PullsSuspended,
+                MessageSent,
+                ResetObeyed,
+            ),
             TopicsChanged,
         ),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS, Fact.TRACKS_PROGRESS),

@@ -20,6 +20,7 @@ from crashmq.models.knowledge.reference import QueueKey
 from crashmq.models.knowledge.subscriptions import Asked
 from crashmq.models.knowledge.topics import Shape
 from crashmq.models.messages import MessageToPut
+from crashmq.models.ops import ConsumeStatus
 
 
 @dataclass(slots=True)
@@ -166,6 +167,18 @@ class GivenBackAgain(Moment):
     queue: OneQueue
     unique_key: str
     again: bool
+
+
+@dataclass(slots=True)
+class FailureSentBack(Moment):
+    """A consumer sent back a message, in a step in which it gave up none.
+
+    ``results`` are what its listener returned for the message in the step.
+    """
+
+    queue: OneQueue
+    queue_offset: int
+    results: Sequence[ConsumeStatus]
 
 
 @dataclass(slots=True)

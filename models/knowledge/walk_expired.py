@@ -21,11 +21,12 @@ from crashmq.models.knowledge.consumption import Begun, Failed
 from crashmq.models.knowledge.moments import At, Moment
 from crashmq.models.knowledge.moments_of_consumers import (
     ExpiredLeft,
+    FailureSentBack,
     GivenBackAgain,
     MessageGivenUp,
 )
 from crashmq.models.knowledge.names import key_in
-from crashmq.models.ops import PAUSE_MS_MAX, Consume, TurnConsumer
+from crashmq.models.ops import PAUSE_MS_MAX, Consume, ConsumeStatus, TurnConsumer
 
 TRIED_AGAIN_MS = 5_000
 """ConsumeMessageConcurrentlyService#submitConsumeRequestLater."""
@@ -128,13 +129,16 @@ def saw_given_up(
     """Record that a message was sent back; yield whether it may be, if known."""
     known, step, unique_key = at.known.consumption, at.step, key_in(record)
     share = known.shares.get(queue)
+    queue_offset = decode_record(record).queue_offset
+    cleans = _cleans(at, queue.client)
+    if not cleans:
+        results = _results(at, queue, queue_offset)
+        yield FailureSentBack(*at, queue, queue_offset, results)
     if share is None:
         return
     is_one = unique_key not in known.owed.doubled and not share.was_moved
     if step.is_alone and is_one:
         yield GivenBackAgain(*at, queue, unique_key, unique_key in share.sent_back)
-    queue_offset = decode_record(record).queue_offset
-    cleans = _cleans(at, queue.client)
     if cleans and step.is_alone and is_one:
         begun = share.when_given(queue_offset)
         is_pulled = unique_key in share.newest | share.waiting
@@ -147,6 +151,14 @@ def saw_given_up(
     if step.is_undisturbed:
         now = now._replace(sent_back=now.sent_back | {unique_key})
     known.shares[queue] = now
+
+
+def _results(at: At, queue: OneQueue, queue_offset: int) -> list[ConsumeStatus]:
+    """What a listener returned for a message in the step."""
+    events = [entry.event for entry in at.step.entries]
+    given = [one for one in events if isinstance(one, Consumed | ListenerReturned)]
+    its = [one for one in given if one.queue == queue]
+    return [one.status for one in its if one.queue_offset == queue_offset]
 
 
 def _cleans(at: At, client: str) -> bool:

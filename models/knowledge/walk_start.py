@@ -202,15 +202,21 @@ def _goes_on_behind(log: LogImage, mark: Mark) -> bool:
 
 def _lost_offsets(found: StoreImage, unreadable: Sequence[Damaged]) -> str:
     """Why consumer offsets are unknown; "" if a start can know them."""
-    if any(place.path.startswith("config/") for place in unreadable):
+    if _lacks_table(unreadable):
         return "the consumers' offsets cannot be read"
     is_lost = found.offsets is None
     return "no table of the consumers' offsets is whole" if is_lost else ""
 
 
+def _lacks_table(unreadable: Sequence[Damaged]) -> bool:
+    """Whether a table or its backup cannot be read; no start reads a temporary file."""
+    paths = [place.path for place in unreadable]
+    return any(one.startswith("config/") and not one.endswith(".tmp") for one in paths)
+
+
 def _lost_delays(found: StoreImage, unreadable: Sequence[Damaged]) -> str:
     """Why delay offsets are unknown; "" if a start can know them."""
-    if any(place.path.startswith("config/") for place in unreadable):
+    if _lacks_table(unreadable):
         return "the offsets of the delay levels cannot be read"
     is_lost = found.delays is None or found.offsets is None
     return "no table of the delay levels is whole" if is_lost else ""

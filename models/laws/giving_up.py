@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from crashmq.models.history import OneQueue
 from crashmq.models.laws.registry import law
+from crashmq.models.ops import ConsumeStatus
 from crashmq.models.verdict import Violation
 
 CONSUME_TIMEOUT_MS = 15 * 60_000
@@ -82,3 +83,24 @@ def nothing_is_sent_back_twice(
     if again:
         where = f"{queue.name}, {unique_key}"
         yield Violation(where, "it is sent back a second time", "once")
+
+
+@law(
+    "CON-32",
+    "a consumer sends back only messages that its listener has failed to consume, or "
+    "has had for too long",
+    catalogue="I12",
+)
+def only_what_failed_is_sent_back(
+    queue: OneQueue, queue_offset: int, results: Sequence[ConsumeStatus]
+) -> Iterator[Violation]:
+    """``results`` are what the listener returned for the message in this step.
+
+    Otherwise the group consumes again what it has consumed.
+
+    Source: ConsumeMessageConcurrentlyService#processConsumeResult, its ackIndex.
+    """
+    if not any(result in ("later", "raises") for result in results):
+        told = f"its listener returned {', '.join(results) or 'nothing'}"
+        where = f"{queue.name}, message {queue_offset}"
+        yield Violation(where, f"it is sent back; {told}", "later, or an exception")

@@ -50,6 +50,7 @@ Doing: TypeAlias = Literal[
     "persist",
     "wait",
     "commit",
+    "batch",
     "together",
     "hold",
     "hand_over",
@@ -73,6 +74,7 @@ DOINGS: tuple[Doing, ...] = often(
     ("resubscribe", 2),
     ("try_again", 3),
     ("commit", 4),
+    ("batch", 4),
 )
 ENDS: tuple[ConsumerEnd, ...] = often(("stop", 2), ("kill", 2), ("vanish", 1))
 TASKS: tuple[ConsumerTask, ...] = often(
@@ -125,7 +127,11 @@ AGAIN: Final = often(
     *((0, 8), (1, 2), (2, 1), (5, 1), (99, 1), (-1, 2), (3000, 1), (5000, 1)),
 )
 """Delay levels, and pauses in ms, that a listener names for what has failed."""
-FAILING: Final[tuple[ConsumeStatus, ...]] = ("later", "raises")
+BATCHES: Final = often((1, 9), (2, 1), (3, 1), (8, 1))
+FAILING: Final[tuple[ConsumeStatus, ...]] = ("later", "raises", "partly")
+OF_BATCHES: Final[tuple[ConsumeStatus, ...]] = often(
+    ("partly", 4), ("success", 2), ("later", 1), ("raises", 1)
+)
 COMMITS = 3
 """One of so many results of a listener in order says whether to commit."""
 COMMITTING: Final[tuple[ConsumeStatus, ...]] = (
@@ -194,6 +200,8 @@ def consume(draft: Draft) -> None:
             _try_again(draft, client)
         case "commit":
             _commit_itself(draft, client)
+        case "batch":
+            _consume_in_batches(draft, client)
         case "wait":
             add(AdvanceClock(chance.pick(PAUSES_MS)))
             add(TurnConsumer(client, chance.pick(TASKS)))
@@ -399,7 +407,9 @@ def _let_join(draft: Draft, who: StartConsumer) -> None:
 
 
 def _as_the_others(draft: Draft, who: StartConsumer) -> StartConsumer:
-    """The consumer, with the present subscription of its group."""
+    """The consumer, with the present subscription of its group, and perhaps batches."""
+    if who.batch == 1:
+        who = replace(who, batch=draft.chance.pick(BATCHES))
     others = [one for one in draft.joined.values() if one.group == who.group]
     if not others:
         return who
@@ -444,15 +454,52 @@ def _try_again(draft: Draft, client: str) -> None:
     is_gone = chance.coin()
     if is_gone:
         add(Shutdown())
-    add(Consume(client, times=chance.pick(TIMES), status=failing))
+    soon = chance.pick(AGAIN)
+    add(Consume(client, times=chance.pick(TIMES), status=failing, again=soon))
     for number in range(chance.integer(1, 3)):
         if is_gone and number == 1:
             add(Restart())
         add(AdvanceClock(chance.pick(AGAIN_MS)))
         again = failing if chance.coin() else "success"
-        add(Consume(client, times=chance.pick(TIMES), status=again))
+        add(Consume(client, times=chance.pick(TIMES), status=again, again=soon))
     if is_gone:
         add(Restart())
+
+
+def bring(draft: Draft, client: str) -> None:
+    """Add ops: a consumer gets messages."""
+    topics = draft.joined[client].topics.split(",")
+    addresses = tuple(dict.fromkeys(draft.space.addresses))
+    its = tuple([one for one in addresses if one.topic in topics]) or addresses
+    draft.add(draft.drawn.stock(draft.chance.pick(its)), REPUT)
+    draft.add(A_SECOND, TurnConsumer(client, "pull", 8))
+
+
+def _consume_in_batches(draft: Draft, client: str) -> None:
+    """Add ops: a listener is given several messages, and consumes a part of them."""
+    chance, add = draft.chance, draft.add
+    joined = [one for one in draft.joined.values() if _takes_batches(one)]
+    can_join = [one for one in draft.space.consumers if not one.is_orderly]
+    can_join = [one for one in can_join if _has_a_share(one, draft.setup)]
+    if not joined and not can_join:
+        _work(draft, client)
+        return
+    one = chance.pick(joined or can_join)
+    if not joined:
+        _let_join(draft, replace(one, batch=chance.pick((2, 3, 8))))
+    add(TurnConsumer(one.client, "rebalance"))
+    bring(draft, one.client)
+    for _ in range(chance.integer(1, 3)):
+        result, again = chance.pick(OF_BATCHES), chance.pick(AGAIN)
+        add(Consume(one.client, chance.pick(PLACES), 1, result, again))
+    if chance.coin():
+        add(PUT_OFF, Consume(one.client, times=8))
+    if chance.coin():
+        add(TurnConsumer(one.client, "persist"))
+
+
+def _takes_batches(one: StartConsumer) -> bool:
+    return one.batch > 1 and not one.is_orderly
 
 
 def _commit_itself(draft: Draft, client: str) -> None:

@@ -24,6 +24,7 @@ from crashmq.scenarios.programs.consumers import (
     FIRST_LEVEL,
     PAUSES_MS,
     REPUT,
+    bring,
     consume,
     consumed_by,
 )
@@ -50,7 +51,7 @@ def hang(draft: Draft) -> None:
         consume(draft)
         return
     client = chance.pick(tuple(who))
-    _bring(draft, client)
+    bring(draft, client)
     for _ in range(chance.integer(1, 2)):
         add(Consume(client, 0, chance.pick(MANY), "hangs"))
     if chance.coin():
@@ -66,15 +67,6 @@ def hang(draft: Draft) -> None:
     if draft.setup.delivers_delayed and chance.coin():
         add(REPUT, AdvanceClock(draft.delay_ms(FIRST_LEVEL)), DELIVER, REPUT)
         add(TurnConsumer(client, "pull", 2), consumed_by(draft, client))
-
-
-def _bring(draft: Draft, client: str) -> None:
-    """Add ops: a consumer gets messages."""
-    topics = draft.joined[client].topics.split(",")
-    addresses = tuple(dict.fromkeys(draft.space.addresses))
-    its = tuple([one for one in addresses if one.topic in topics]) or addresses
-    draft.add(draft.drawn.stock(draft.chance.pick(its)), REPUT)
-    draft.add(A_SECOND, TurnConsumer(client, "pull", 8))
 
 
 def _clean(draft: Draft, client: str) -> None:
@@ -107,7 +99,7 @@ def suspend(draft: Draft) -> None:
         add(suspends)
     for _ in range(chance.integer(1, 3)):
         if chance.coin():
-            _bring(draft, client)
+            bring(draft, client)
         if chance.coin():
             add(AdvanceClock(chance.pick(PAUSES_MS)), TurnConsumer(client, "pull", 2))
         if chance.coin():

@@ -104,9 +104,9 @@ LIES_OF_CONSUMERS = (
     _lie(
         "CON-13",
         "take",
-        "where, status = self.queue_of_mine(queue), self._status",
+        "where = self.queue_of_mine(queue)",
         """
-        where, status = self.queue_of_mine(queue), self._status
+        where = self.queue_of_mine(queue)
         self._clients.note(LocksReturned(where.client, where.group, (where[2:],)))
         """,
     ),
