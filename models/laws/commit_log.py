@@ -24,6 +24,12 @@ from crashmq.models.verdict import Place, Violation
 _FILLER_FLAWS = ("end", "zeros", "magic", "size", "filler")
 
 
+NEAR_MS = 1_000
+"""The times of neighbours often lie no further apart."""
+SENT_MS = 60_000
+"""So long a message may take from its producer to the store."""
+
+
 @law(
     "CL-1",
     "every CommitLog record between min and max phy_offset is intact and stores its "
@@ -187,7 +193,9 @@ def clock_steps(image: StoreImage) -> tuple[Record, ...]:
     """Records before which the store's clock was set back.
 
     A single record out of line with its neighbours is damage and is not counted:
-    without it, or without the one before it, the times rise again.
+    without it, or without the one before it, the times rise again. The last record may
+    be the first one after a step: then its producer's clock says the same, and no bit
+    was flipped.
     """
     records = image.commit_log.records
     stamps = [record.store_timestamp for record in records]
@@ -196,9 +204,19 @@ def clock_steps(image: StoreImage) -> tuple[Record, ...]:
         if after < before:
             earlier, later = stamps[:number][-2:-1], stamps[number + 1 : number + 2]
             without_one = ([*earlier, before, *later], [*earlier, after, *later])
-            if all(around != sorted(around) for around in without_one):
+            is_one_of_many = all(around != sorted(around) for around in without_one)
+            is_new = not later and _begins_a_step(before, records[number])
+            if is_one_of_many or is_new:
                 steps.append(records[number])
     return tuple(steps)
+
+
+def _begins_a_step(before: int, record: Record) -> bool:
+    """Whether a record is certainly of an earlier time than the one before it."""
+    after = record.store_timestamp
+    flipped = [after ^ (1 << bit) for bit in range(63)]
+    is_damage = any(0 <= one - before < NEAR_MS for one in flipped)
+    return 0 <= after - record.born_timestamp < SENT_MS and not is_damage
 
 
 def _breaks(log: LogImage) -> Iterator[Violation]:

@@ -147,6 +147,32 @@ def test_a_step_of_the_clock_is_told_from_one_damaged_time() -> None:
     assert commit_log.clock_steps(damaged_one) == ()
 
 
+def steps_before_the_last(last_ms: int, born_ms: int) -> int:
+    store = WrittenStore()
+    for ms in (50, 60):
+        store.put(store_ms=FIRST_MS + ms)
+    store.put(store_ms=last_ms)
+    at = store.records[-1][0] + 40
+    store.log[at : at + 8] = i64(born_ms)
+    return len(commit_log.clock_steps(read_store(store.files())))
+
+
+def test_the_last_record_may_be_the_first_after_a_step_of_the_clock() -> None:
+    last_ms = FIRST_MS - 5000
+
+    assert steps_before_the_last(last_ms, last_ms - 3) == 1
+    assert not steps_before_the_last(last_ms, last_ms - 90_000)
+    assert not steps_before_the_last(last_ms, last_ms + 10)
+
+
+def test_a_flipped_bit_of_the_last_time_is_no_step_of_the_clock() -> None:
+    last_ms = FIRST_MS + 65
+    lower = [last_ms & ~(1 << bit) for bit in range(10, 40) if last_ms >> bit & 1]
+
+    assert len(lower) > 5
+    assert not any(steps_before_the_last(ms, ms - 3) for ms in lower)
+
+
 @pytest.mark.parametrize(
     ("at", "data", "seen"),
     [
