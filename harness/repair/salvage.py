@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 from bisect import bisect_left, insort
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +28,7 @@ from crashmq.harness.reading.looking import (
 )
 from crashmq.harness.reading.stream import (
     Gap,
+    LogPiece,
     Tell,
     log_pieces,
     records_in,
@@ -145,7 +146,7 @@ def salvage(
     if not pieces or not size:
         raise CannotRepair(f"{places.root} has no log file: nothing can be kept.")
     with made_whole(out) as partial:
-        plan = _Plan(found.files, pieces[0].base, tell)
+        plan = _Plan(found.files, pieces, tell)
         if not plan.end:
             raise CannotRepair(f"{places.root}: the log has no whole record.")
         done = Salvaged(kept=plan.kept)
@@ -161,6 +162,8 @@ def salvage(
             log.cover(span, keeps_numbers=not renumber)
             hole = Hole(span.path, span.start, span.end, span.why, tuple(span.lost))
             done.holes.append(hole)
+        if plan.behind is not None:
+            done.holes.append(plan.behind)
         done.unplaced = [] if renumber else plan.unplaced
         copy_rest(places.root, partial, {*MADE_AGAIN, "commitlog"})
         if renumber:
@@ -198,23 +201,28 @@ def _sizing(found: Found) -> dict[str, Bytes]:
 class _Plan:
     """Where the holes of a log are, and which messages were lost there."""
 
-    def __init__(self, files: Mapping[str, Bytes], first: int, tell: Tell) -> None:
+    def __init__(
+        self, files: Mapping[str, Bytes], pieces: Sequence[LogPiece], tell: Tell
+    ) -> None:
         self.spans: list[_Span] = []
         self.lost: dict[Key, list[int]] = {}
         self.unplaced: list[tuple[str, int, int]] = []
+        self.behind: Hole | None = None
         self.kept = self.end = 0
         self.has_crc = False
         self._newest = 0
         self._last: dict[Key, tuple[int, int]] = {}
         self._waiting: list[_Span] = []
         self._queues = queue_files(files)
-        self._first = first
+        self._first = pieces[0].base
         for part in records_in(files, tell):
             if isinstance(part, Gap):
                 self._note_gap(part)
             else:
                 self._note_record(part)
         self._ask_units()
+        its = [piece for piece in pieces if piece.base <= self.end]
+        self._ask_units_behind(its[-1].path)
 
     def _note_gap(self, gap: Gap) -> None:
         last = self._waiting[-1] if self._waiting else None
@@ -297,6 +305,22 @@ class _Plan:
                         span.used += need
                         last = number
                         break
+
+    def _ask_units_behind(self, path: str) -> None:
+        """Messages behind the last whole record, of which the units alone tell.
+
+        Nothing stands for them in the new log: their numbers are given again.
+        """
+        lost, until = [], self.end
+        for key, of in self._queues.items():
+            last, _ = self._last.get(key, (-1, -1))
+            for number, phy_offset, size, _ in units_in(of):
+                if number > last and size > 0 and phy_offset >= self.end:
+                    lost.append((*key, number))
+                    until = max(until, phy_offset + size)
+        if lost:
+            why = "the log ends here, and queues list what lay behind"
+            self.behind = Hole(path, self.end, until, why, tuple(sorted(lost)))
 
 
 class _Log:

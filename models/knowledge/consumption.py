@@ -225,8 +225,12 @@ class Taken(NamedTuple):
 
     def is_anew(self, begin: int) -> bool:
         """Whether a begin at ``begin`` shows that the group had no offset."""
-        is_without = NO_OFFSET in self.possible and begin not in self.possible
-        return is_without and not self.was_reset
+        return self.may_be_anew and begin not in self.possible
+
+    @property
+    def may_be_anew(self) -> bool:
+        """Whether the group may have had no offset."""
+        return NO_OFFSET in self.possible and not self.was_reset
 
 
 @dataclass(slots=True)

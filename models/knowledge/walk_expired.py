@@ -154,11 +154,17 @@ def saw_given_up(
 
 
 def _results(at: At, queue: OneQueue, queue_offset: int) -> list[ConsumeStatus]:
-    """What a listener returned for a message in the step."""
+    """What a listener returned for a message in the step.
+
+    One in order fails for its whole batch, though it stops at the first failure.
+    """
+    known = at.known.consumption
+    op = known.living.get(queue.client) or known.newest.get(queue.group)
+    is_orderly = op is not None and op.is_orderly
     events = [entry.event for entry in at.step.entries]
     given = [one for one in events if isinstance(one, Consumed | ListenerReturned)]
     its = [one for one in given if one.queue == queue]
-    return [one.status for one in its if one.queue_offset == queue_offset]
+    return [one.status for one in its if is_orderly or one.queue_offset == queue_offset]
 
 
 def _cleans(at: At, client: str) -> bool:

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from crashmq.models.appended import Appended, differs, differs_from_message
 from crashmq.models.files.checkpoint import Mark
+from crashmq.models.files.config_files import GROUPS_PATH, TOPICS_PATH, config_pair
 from crashmq.models.files.deleted import ALL_QUEUES, DELETED_PATH, DeletedImage
 from crashmq.models.files.log import LogImage
 from crashmq.models.files.oddity import is_misnamed, oddities
@@ -114,7 +115,7 @@ def start_over(
     if is_foreign and _cuts_whole_records(at_full_size, setup):
         misfit = misfit or "whole records lie behind an end that no mark tells"
     if setup.keeps_progress and not misfit:
-        misfit = _lost_offsets(found, start.unreadable)
+        misfit = _lost_offsets(found, start.unreadable) or _lost_configs(found)
     if setup.filters and not misfit and found.filters is None:
         misfit = "no table of the groups' filters is whole"
     if setup.delivers_delayed and not misfit:
@@ -206,6 +207,15 @@ def _lost_offsets(found: StoreImage, unreadable: Sequence[Damaged]) -> str:
         return "the consumers' offsets cannot be read"
     is_lost = found.offsets is None
     return "no table of the consumers' offsets is whole" if is_lost else ""
+
+
+def _lost_configs(found: StoreImage) -> str:
+    """Which topics or groups are unknown, since no table of them is whole."""
+    for path in (TOPICS_PATH, GROUPS_PATH):
+        pair = config_pair(found.files, path)
+        if pair.is_there and pair.loaded is None:
+            return f"neither {path} nor its backup is whole"
+    return ""
 
 
 def _lacks_table(unreadable: Sequence[Damaged]) -> bool:
