@@ -268,6 +268,24 @@ def test_renumbered_queues_have_no_holes_and_groups_go_on_where_they_were(
     assert done.renumbered > 500
 
 
+def test_what_queues_list_behind_a_cut_tail_counts_as_lost(tmp_path: Path) -> None:
+    root, places = unpack("rolled-clean", tmp_path)
+    rows = golden("rolled-clean").manifest
+    newest = sorted((root / "commitlog").iterdir())[-1]
+    lost = [row for row in rows if row["phy_offset"] > int(newest.name) + 100]
+    with newest.open("r+b") as file:
+        file.truncate(100)
+
+    done = salvage(find_files(places), places, tmp_path / "new")
+
+    assert len(lost) >= 2
+    (tail,) = done.holes
+    told = {(row["topic"], row["queue_id"], row["queue_offset"]) for row in lost}
+    assert {*tail.lost} >= told
+    assert len(tail.lost) - len(told) <= 1, "one record was cut in two"
+    assert done.lost == len(tail.lost)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["crc-clean", "lmq-clean", "batch-killed"])
 @pytest.mark.parametrize("file", [1, 2])
