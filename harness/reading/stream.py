@@ -7,6 +7,7 @@ of one record. Each part has its place; parts come in log order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -65,10 +66,26 @@ def log_pieces(files: Mapping[str, Bytes]) -> tuple[list[LogPiece], int]:
         elif folder == "commitlog":
             odd[path] = data
     by_base = with_misnamed(named, odd)
+    bases = sorted(by_base)
+    size = common_size(bases, [len(by_base[base][1]) for base in bases])
+    by_base = _as_their_records_say(by_base, size)
     found = [(base, *by_base[base]) for base in sorted(by_base)]
-    size = common_size([base for base, *_ in found], [len(d) for *_, d in found])
     pieces = [LogPiece(p, b, d, min(len(d), size)) for b, p, d in found]
     return pieces, size
+
+
+def _as_their_records_say(
+    by_base: Mapping[int, tuple[str, Bytes]], size: int
+) -> dict[int, tuple[str, Bytes]]:
+    """Files with a base that no file of that size has get the one of their records."""
+    found = dict(by_base)
+    for base, (_, data) in by_base.items():
+        if size and base % size:
+            with suppress(BadRecord):
+                told = parse_record(data, 0, len(data), None, takes_nul=True).phy_offset
+                if told % size == 0 and told not in found:
+                    found[told] = found.pop(base)
+    return found
 
 
 def records_in(

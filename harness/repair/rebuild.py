@@ -269,6 +269,13 @@ def rebuild_in_place(
             f"`crashmq rebuild {root} --in-place --undo` takes it back; or move that "
             f"directory away."
         )
+    for piece in log_pieces(found.files)[0]:
+        if Path(piece.path).name != f"{piece.base:020d}":
+            raise CannotRepair(
+                f"{root / piece.path} holds the log from {piece.base} on. Give it the "
+                f"name {piece.base:020d}; or leave --in-place out and name a directory "
+                f"with --out. Nothing was changed."
+            )
     for left in (stage, root / UNDONE):
         if left.exists():
             shutil.rmtree(left)

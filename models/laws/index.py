@@ -257,8 +257,10 @@ def is_passed_over(judged: Judged, path: str) -> bool:
     """Whether a file with an odd name is foreign; RocketMQ does not read it.
 
     A file that looks like an index file counts as one that lost its name, unless its
-    name begins with that of another one.
+    name begins with that of another one. A hidden file is an editor's.
     """
+    if path.rpartition("/")[2].startswith("."):
+        return True
     if not (judged.stale_allowed or judged.whole_sectors):
         return False
     if path.endswith("/"):

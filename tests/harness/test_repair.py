@@ -22,6 +22,7 @@ from crashmq.harness.fsck.store_files import Found, find_files
 from crashmq.harness.reading.differing import differences
 from crashmq.harness.reading.looking import message_at
 from crashmq.harness.repair import rebuild as rebuilding
+from crashmq.harness.repair.copying import CannotRepair
 from crashmq.harness.repair.rebuild import rebuild, rebuild_in_place, undo
 from crashmq.harness.repair.salvage import salvage
 
@@ -266,6 +267,27 @@ def test_renumbered_queues_have_no_holes_and_groups_go_on_where_they_were(
     }
     assert (report.verdict, report.counts.whole) == ("CLEAN", 1200 - len(gone))
     assert done.renumbered > 500
+
+
+@pytest.mark.slow
+def test_a_log_file_whose_name_is_wrong_lies_where_its_records_say(
+    tmp_path: Path,
+) -> None:
+    root, places = unpack("rolled-clean", tmp_path)
+    second = sorted((root / "commitlog").iterdir())[1]
+    second.rename(second.with_name(f"{int(second.name) + 1:020d}"))
+    found = find_files(places)
+
+    done = salvage(found, places, tmp_path / "new")
+    rebuild(found, places, tmp_path / "other")
+    with pytest.raises(CannotRepair, match=second.name):
+        rebuild_in_place(found, places)
+
+    assert done.kept == len(golden("rolled-clean").manifest)
+    assert not done.lost
+    assert fsck(tmp_path / "new").verdict == "CLEAN"
+    assert fsck(tmp_path / "other").verdict == "CLEAN"
+    assert find_files(places).paths == found.paths
 
 
 def test_what_queues_list_behind_a_cut_tail_counts_as_lost(tmp_path: Path) -> None:
