@@ -143,9 +143,11 @@ def _stood_still(step: Step, asked: int, answered: int, end: int) -> int:
                 in_round_ms += ms
             case TimePassed(ms):
                 stood_still_ms += ms
-            case RoundDone(before=before):
+            case RoundDone(began=began, before=before):
                 if before.max_phy_offset < end:
-                    stood_still_ms += in_round_ms
+                    is_older = began < asked
+                    asked_ms = step.entries[asked].at_ms
+                    stood_still_ms += one.at_ms - asked_ms if is_older else in_round_ms
                 in_round_ms = 0
             case _:
                 pass
