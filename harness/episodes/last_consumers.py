@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from crashmq.harness.judging.judge import Judge
+from crashmq.models.history import OneQueue
 from crashmq.models.knowledge.consumption import queues_of
 from crashmq.models.knowledge.sharing import listing
 from crashmq.models.observations import Observation, Ran
@@ -55,7 +56,7 @@ def consume_all_left(judge: Judge, take: Take) -> None:
     take(RunService("client_housekeeping"))
     for client in clients:
         take(TurnConsumer(client, "rebalance"))
-    _until_idle(clients, take)
+    _until_idle(clients, judge, take)
     judge.judge_consumed()
     for client in clients:
         take(TurnConsumer(client, "persist"))
@@ -74,16 +75,24 @@ def _last_of(op: StartConsumer, number: int, setup: Setup) -> StartConsumer:
     return replace(op, client=f"end-{number}", listed=listed)
 
 
-def _until_idle(clients: list[str], take: Take) -> None:
-    idle = 0
+def _until_idle(clients: list[str], judge: Judge, take: Take) -> None:
+    idle, before = 0, _places(judge)
     for _ in range(ROUNDS_MAX):
         take(AdvanceClock(SOON_MS))
         # What is held that long is answered: consumers tell what they pass over.
         take(RunService("pull_request_hold"))
         worked = [_turn(client, take) for client in clients]
-        idle = 0 if any(worked) else idle + 1
+        # They may pass over much that they have not asked for.
+        before, had = _places(judge), before
+        idle = 0 if any(worked) or before != had else idle + 1
         if idle == IDLE_ROUNDS:
             return
+
+
+def _places(judge: Judge) -> dict[OneQueue, int]:
+    """Where the newest pull of each queue began."""
+    shares = judge.known.consumption.shares
+    return {queue: share.asked for queue, share in shares.items()}
 
 
 def _turn(client: str, take: Take) -> bool:
