@@ -9,7 +9,6 @@ from crashmq.harness.judging.asking import (
     asked_together,
     hold_files,
 )
-from crashmq.models.files.config_files import config_pairs
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.knowledge import End
 from crashmq.models.knowledge.moments import (
@@ -226,8 +225,7 @@ def _ask_rec_17(at: StartOver) -> Breaches:
     named = {damage.path for damage in (*at.damaged, *at.unreadable)}
     if at.lost_its_mark:
         named.add("commitlog")
-    tables = config_pairs(at.found.files)
-    named |= {path for path, pair in tables.items() if pair.loaded is None}
+    named.update(at.found.lost_tables)
     return refusal_names_what_is_damaged.judge(at.start, named)
 
 

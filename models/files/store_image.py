@@ -26,6 +26,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from crashmq.models.files.checkpoint import CheckpointImage, Mark, read_checkpoint
+from crashmq.models.files.config_files import config_pairs
 from crashmq.models.files.delays import DelayRows, whole_delays
 from crashmq.models.files.deleted import (
     DELETED_PATH,
@@ -155,6 +156,12 @@ class StoreImage:
     def delays(self) -> DelayRows | None:
         """The delay offsets; None if there are such files and none is whole."""
         return whole_delays(self.files)
+
+    @lazy
+    def lost_tables(self) -> tuple[str, ...]:
+        """The config files of which neither the file nor its backup is whole."""
+        pairs = config_pairs(self.files)
+        return tuple([path for path, pair in pairs.items() if pair.loaded is None])
 
     @lazy
     def queue_at(self) -> dict[QueueKey, QueueImage]:

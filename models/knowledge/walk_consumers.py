@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashmq.models.files.offsets import OffsetKey
 from crashmq.models.files.record import RETRY_PREFIX, decode_record
 from crashmq.models.history import (
     Consumed,
@@ -196,7 +195,7 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
         possible, begins, life, was_reset, _ = taken
         yield QueueBegun(*at, key, queue_offset, possible, begins)
         is_anew = taken.is_anew(queue_offset)
-        _owes_from(at, key, queue_offset, taken)
+        _owes_from(at, queue, queue_offset, taken)
         if possible == _NO_OFFSET and life == known.life and not was_reset:
             yield QueueBegunAnew(*at, queue, taken.told)
     known.shares[queue] = Share(
@@ -208,9 +207,10 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
     )
 
 
-def _owes_from(at: At, key: OffsetKey, begin: int, taken: Taken) -> None:
+def _owes_from(at: At, queue: OneQueue, begin: int, taken: Taken) -> None:
     """Record where a consumer begins in a queue, be it that its group had no offset."""
-    owed = at.known.consumption.owed
+    known = at.known.consumption
+    key, owed = known.key_of(queue), known.owed
     owed.begins(key, begin, is_anew=taken.is_anew(begin))
     if taken.may_be_anew:
         owed.began_again_at(key, begin)
@@ -286,7 +286,7 @@ def _saw_offset_sent(at: At, event: OffsetSent) -> Iterator[Moment]:
     known = at.known.consumption
     queue, offset, kept = event.queue, event.offset, event.kept
     if queue in known.taken:  # it tells where it begins before it pulls
-        _owes_from(at, known.key_of(queue), offset, known.taken[queue])
+        _owes_from(at, queue, offset, known.taken[queue])
     _saw_commit(at, queue, offset)
     if kept != NOT_KNOWN:
         yield from _saw_kept(at, queue, kept)

@@ -11,7 +11,6 @@ from itertools import pairwise
 
 from crashmq.models.appended import Appended, differs, differs_from_message
 from crashmq.models.files.checkpoint import Mark
-from crashmq.models.files.config_files import GROUPS_PATH, TOPICS_PATH, config_pair
 from crashmq.models.files.deleted import ALL_QUEUES, DELETED_PATH, DeletedImage
 from crashmq.models.files.log import LogImage
 from crashmq.models.files.oddity import is_misnamed, oddities
@@ -43,6 +42,7 @@ from crashmq.models.program import Setup
 RECORD_MAGICS = tuple(magic.to_bytes(4, "big") for magic in (MAGIC_V1, MAGIC_V2))
 HEAD_SIZE = 8  # length and magic of a record or filler
 RECOVERED_FILES = 3  # of the log, by an orderly start of RocketMQ
+_READ_AT_WILL = ("config/consumerFilter.json", "config/delayOffset.json")
 _WHOLE_WINDOW = Setup().start_window
 
 
@@ -210,12 +210,9 @@ def _lost_offsets(found: StoreImage, unreadable: Sequence[Damaged]) -> str:
 
 
 def _lost_configs(found: StoreImage) -> str:
-    """Which topics or groups are unknown, since no table of them is whole."""
-    for path in (TOPICS_PATH, GROUPS_PATH):
-        pair = config_pair(found.files, path)
-        if pair.is_there and pair.loaded is None:
-            return f"neither {path} nor its backup is whole"
-    return ""
+    """Which table that every broker reads is lost; "" if none."""
+    lost = [path for path in found.lost_tables if path not in _READ_AT_WILL]
+    return f"neither {lost[0]} nor its backup is whole" if lost else ""
 
 
 def _lacks_table(unreadable: Sequence[Damaged]) -> bool:
