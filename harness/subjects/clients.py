@@ -245,38 +245,33 @@ class _Client:
         """
         self.check()
         hung = next((one for one in self._hanging if one[0] is messages), None)
+        begins_or_returns = self.take if hung is None else self._return
         if hung is None:
             began_ms = messages[0].consume_start_timestamp
-            told = [
-                self.take(message, queue, status)
-                for message, status in zip(
-                    messages, self._results(messages), strict=True
-                )
-            ]
         else:
             self._hanging = [one for one in self._hanging if one is not hung]
             _, began_ms = hung
             for message in messages:  # it is still the same call
                 message.consume_start_timestamp = began_ms
-            told = [
-                self._return(message, queue, status)
-                for message, status in zip(
-                    messages, self._results(messages), strict=True
-                )
-            ]
+        told = [
+            begins_or_returns(message, queue, status)
+            for message, status in self._results(messages)
+        ]
         if "hangs" in told:
             self._hanging.append((messages, began_ms))
             raise ListenerHangs
         return told
 
-    def _results(self, messages: Sequence[MessageExt]) -> list[ConsumeStatus]:
-        """What the listener returns for each message of a batch."""
-        if self._status != "partly":
-            return [self._status] * len(messages)
+    def _results(
+        self, messages: Sequence[MessageExt]
+    ) -> Iterator[tuple[MessageExt, ConsumeStatus]]:
+        """Each message of a batch, with what the listener returns for it."""
         acked = (len(messages) + 1) // 2
-        return [
-            "success" if number < acked else "later" for number in range(len(messages))
-        ]
+        for number, message in enumerate(messages):
+            if self._status != "partly":
+                yield message, self._status
+            else:
+                yield message, "success" if number < acked else "later"
 
     def _return(
         self, message: MessageExt, queue: MessageQueue, status: ConsumeStatus
