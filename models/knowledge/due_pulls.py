@@ -85,6 +85,7 @@ class DuePulls(Forked):
         told: the offset at which its broker told a consumer to begin, which has not
             committed anything since.
         asked_ms: when each client's consumer was last asked to consume.
+        begun_ms: when each client's consumer started, if nothing else ran meanwhile.
         unsure_locks: queues where it is unknown which of several lock answers the
             consumer got last.
         suspended: the clients whose consumers are suspended, and whether that is
@@ -98,8 +99,15 @@ class DuePulls(Forked):
     moved: dict[OneQueue, int] = field(default_factory=dict)
     told: dict[OneQueue, int] = field(default_factory=dict)
     asked_ms: dict[str, int] = field(default_factory=dict)
+    begun_ms: dict[str, int] = field(default_factory=dict)
     unsure_locks: set[OneQueue] = field(default_factory=set)
     suspended: dict[str, bool] = field(default_factory=dict)
+
+    def began(self, client: str, at_ms: int | None) -> None:
+        """Record that a client's consumer has started; ``at_ms``: when, if known."""
+        self.begun_ms.pop(client, None)
+        if at_ms is not None:
+            self.begun_ms[client] = at_ms
 
     def ended(self, client: str) -> None:
         """Record that a client's consumer has ended."""

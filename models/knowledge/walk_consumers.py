@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashmq.models.files.record import RETRY_PREFIX, decode_record
+from crashmq.models.files.record import decode_record
 from crashmq.models.history import (
     Consumed,
     ConsumerBegan,
@@ -25,6 +25,7 @@ from crashmq.models.history import (
     SendAnswered,
     SentBack,
 )
+from crashmq.models.knowledge.beginnings import NOT_KNOWN, taken_at, where_moved
 from crashmq.models.knowledge.consumption import (
     NOTHING_TOLD,
     AnsweredPull,
@@ -67,11 +68,9 @@ from crashmq.models.knowledge.walk_locks import (
     saw_returned,
 )
 from crashmq.models.knowledge.walk_members import OF_MEMBERS, walk_members
-from crashmq.models.knowledge.walk_moved import where_moved
 from crashmq.models.knowledge.walk_sends import saw_send
 from crashmq.models.knowledge.walk_topics import saw_topics_needed
 
-NOT_KNOWN = -2
 _NO_OFFSET = frozenset({NO_OFFSET})
 _NO_MESSAGE: frozenset[str] = frozenset()
 MOVED = "PULL_OFFSET_MOVED"
@@ -100,6 +99,7 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
     match event:
         case ConsumerBegan(op):
             known.began(op)
+            at.known.progress.due.began(op.client, at_ms if at.step.is_alone else None)
         case ConsumerEnded(client, how):
             if how == "stop":
                 yield from _gives_back(at, client, ())
@@ -123,7 +123,7 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             known.shares.pop(queue, None)
             known.leaving.pop(queue, None)
             at.known.progress.due.told.pop(queue, None)
-            known.taken[queue] = _taken(at, queue, offset, kept)
+            known.taken[queue] = taken_at(at, queue, offset, kept)
             if kept == offset == 0:  # of a group without one: it has one from now on
                 at.known.progress.set(known.key_of(queue), kept, is_certain=False)
         case PullSent(queue, queue_offset, commit_offset):
@@ -152,30 +152,6 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             yield from _saw_offset_sent(at, event)
         case _:
             pass
-
-
-def _taken(at: At, queue: OneQueue, offset: int, kept: int) -> Taken:
-    known = at.known.consumption
-    possible, begins = at.known.progress.of(known.key_of(queue)), _begins(at, queue)
-    if known.is_broadcast(queue.client):
-        possible = frozenset({known.reads_file(queue, offset)})
-    told = offset if kept == NOT_KNOWN else min(offset, kept)
-    return Taken(possible, begins, known.life, told=told)
-
-
-def _begins(at: At, queue: OneQueue) -> frozenset[int] | None:
-    """Where a group without an offset may begin; None: anywhere in the queue.
-
-    A broker may answer 0 for a queue whose first message is in memory.
-    """
-    op = at.known.consumption.living.get(queue.client)
-    if op is None or op.where == "timestamp" or not at.step.is_alone:
-        return None
-    there = at.known.model.visible((queue.topic, queue.queue_id))
-    # What its own consumers gave back is never too old for a group.
-    is_at_end = op.where == "last" and not queue.topic.startswith(RETRY_PREFIX)
-    begin = there.max_offset if is_at_end else 0
-    return frozenset({0, begin} if there.min_offset <= 0 else {begin})
 
 
 def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:

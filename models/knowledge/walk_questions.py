@@ -20,6 +20,7 @@ from crashmq.models.knowledge.moments import (
     TimeFound,
 )
 from crashmq.models.knowledge.progress import NO_OFFSET
+from crashmq.models.knowledge.reference import QueueKey
 from crashmq.models.limits import CLIENT_SILENT_MS
 from crashmq.models.observations import NamesTold, NumberTold
 from crashmq.models.ops import AskBroker
@@ -124,9 +125,15 @@ def _whether_locked(at: At, ask: AskBroker, at_ms: int) -> frozenset[int]:
 
 def first_since(at: At, topic: str, queue_id: int, at_ms: int) -> int:
     """The queue_offset of the first message stored since ``at_ms``; or the end."""
-    key, timestamp = (topic, queue_id), max(0, at.look.epoch_ms + at_ms)
+    timestamp = max(0, at.look.epoch_ms + at_ms)
+    first, times = stored_times(at, (topic, queue_id))
+    later = (n for n, time in enumerate(times, first) if time >= timestamp)
+    return next(later, first + len(times))
+
+
+def stored_times(at: At, key: QueueKey) -> tuple[int, list[int]]:
+    """A queue's first queue_offset, and when each message from there on was stored."""
     queue = at.known.model.visible(key)
     records = at.look.image().commit_log.indexed_records.get(key, [])
     times = [one.store_timestamp for one in records[: len(queue.messages)]]
-    later = (n for n, time in enumerate(times, queue.min_offset) if time >= timestamp)
-    return next(later, queue.min_offset + len(times))
+    return queue.min_offset, times

@@ -51,6 +51,7 @@ Doing: TypeAlias = Literal[
     "wait",
     "commit",
     "batch",
+    "begin_by_time",
     "together",
     "hold",
     "hand_over",
@@ -75,6 +76,7 @@ DOINGS: tuple[Doing, ...] = often(
     ("try_again", 3),
     ("commit", 4),
     ("batch", 4),
+    ("begin_by_time", 1),
 )
 ENDS: tuple[ConsumerEnd, ...] = often(("stop", 2), ("kill", 2), ("vanish", 1))
 TASKS: tuple[ConsumerTask, ...] = often(
@@ -129,6 +131,8 @@ AGAIN: Final = often(
 """Delay levels, and pauses in ms, that a listener names for what has failed."""
 BATCHES: Final = often((1, 9), (2, 1), (3, 1), (8, 1))
 FAILING: Final[tuple[ConsumeStatus, ...]] = ("later", "raises", "partly")
+AGO_MS: Final = (1, 60_000, 1_739_999, 1_740_000, 1_799_999, 1_800_000, 1_860_000)
+"""Around half an hour, alone or a minute later."""
 OF_BATCHES: Final[tuple[ConsumeStatus, ...]] = often(
     ("partly", 4), ("success", 2), ("later", 1), ("raises", 1)
 )
@@ -202,6 +206,8 @@ def consume(draft: Draft) -> None:
             _commit_itself(draft, client)
         case "batch":
             _consume_in_batches(draft, client)
+        case "begin_by_time":
+            _begin_by_time(draft, client)
         case "wait":
             add(AdvanceClock(chance.pick(PAUSES_MS)))
             add(TurnConsumer(client, chance.pick(TASKS)))
@@ -496,6 +502,27 @@ def _consume_in_batches(draft: Draft, client: str) -> None:
         add(PUT_OFF, Consume(one.client, times=8))
     if chance.coin():
         add(TurnConsumer(one.client, "persist"))
+
+
+def _begin_by_time(draft: Draft, client: str) -> None:
+    """Add ops: a new group begins with what was stored half an hour before."""
+    chance, add = draft.chance, draft.add
+    groups = {one.group for one in draft.joined.values()}
+    can_join = [one for one in draft.space.consumers if one.group not in groups]
+    can_join = [one for one in can_join if _has_a_share(one, draft.setup)]
+    if not can_join:
+        _work(draft, client)
+        return
+    one = replace(chance.pick(can_join), where="timestamp")
+    for _ in range(2):
+        add(*[draft.drawn.put() for _ in range(chance.integer(1, 3))])
+        add(AdvanceClock(chance.pick(AGO_MS)))
+    add(REPUT)
+    _let_join(draft, one)
+    if chance.coin():
+        add(AdvanceClock(chance.pick(AGO_MS)))
+    _rebalance_all(draft)
+    _work(draft, one.client)
 
 
 def _takes_batches(one: StartConsumer) -> bool:

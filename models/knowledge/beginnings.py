@@ -1,0 +1,100 @@
+"""Where a consumer begins a queue: with a group without an offset, or sent elsewhere.
+
+A broker sends a consumer elsewhere that pulls an offset outside its queue.
+
+Source: RebalancePushImpl#computePullFromWhere; PullMessageProcessor, its
+PULL_OFFSET_MOVED; DefaultMessageStore#getMessage, its next_begin_offset for
+OFFSET_TOO_SMALL, OFFSET_OVERFLOW_BADLY and an empty queue.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from crashmq.models.files.record import RETRY_PREFIX
+from crashmq.models.history import OneQueue, PullReceived, PullSent
+from crashmq.models.knowledge.consumption import Share, Taken
+from crashmq.models.knowledge.facts import is_half_dispatched
+from crashmq.models.knowledge.moments import At, Moment
+from crashmq.models.knowledge.walk_questions import stored_times
+
+Offsets = frozenset[int]
+NOT_KNOWN = -2
+HALF_AN_HOUR_MS = 30 * 60_000
+
+
+def taken_at(at: At, queue: OneQueue, offset: int, kept: int) -> Taken:
+    """What is known as a consumer is answered ``offset`` and asks where to begin.
+
+    ``kept`` is the offset that the broker keeps; ``NOT_KNOWN``: that is unknown.
+    """
+    known = at.known.consumption
+    possible, begins = at.known.progress.of(known.key_of(queue)), _begins(at, queue)
+    if known.is_broadcast(queue.client):
+        possible = frozenset({known.reads_file(queue, offset)})
+    told = offset if kept == NOT_KNOWN else min(offset, kept)
+    return Taken(possible, begins, known.life, told=told)
+
+
+def _begins(at: At, queue: OneQueue) -> frozenset[int] | None:
+    """Where a group without an offset may begin; None: anywhere in the queue.
+
+    A broker may answer 0 for a queue whose first message is in memory.
+    """
+    op = at.known.consumption.living.get(queue.client)
+    if op is None or not at.step.is_alone:
+        return None
+    there = at.known.model.visible((queue.topic, queue.queue_id))
+    # What its own consumers gave back is never too old for a group.
+    is_retry = queue.topic.startswith(RETRY_PREFIX)
+    begin: int | None = 0
+    if op.where == "timestamp":
+        begin = there.max_offset if is_retry else _half_an_hour_before(at, queue)
+    elif op.where == "last" and not is_retry:
+        begin = there.max_offset
+    if begin is None:
+        return None
+    return frozenset({0, begin} if there.min_offset <= 0 else {begin})
+
+
+def _half_an_hour_before(at: At, queue: OneQueue) -> int | None:
+    """The first message stored since half an hour before the consumer's start.
+
+    Source: DefaultMQPushConsumer#consumeTimestamp.
+    """
+    begun_ms = at.known.progress.due.begun_ms.get(queue.client)
+    first, times = stored_times(at, (queue.topic, queue.queue_id))
+    if begun_ms is None or times != sorted(times):
+        return None  # the clock was set back: a binary search may end anywhere
+    return first + bisect_left(times, begun_ms - HALF_AN_HOUR_MS)
+
+
+def where_moved(at: At, answer: PullReceived, share: Share) -> Offsets | None:
+    """The offsets to which an answer may send its consumer; None: unknown.
+
+    Without a pending reset it is known only if the pull was answered in the step in
+    which it was sent, by a broker that the consumer has heard from in this run, and if
+    it is known what can be read of the queue.
+    """
+    step, known, queue = at.step, at.known, answer.queue
+    consumption, key = known.consumption, known.consumption.key_of(queue)
+    if not step.is_alone or step.met or step.is_unreadable or step.raised:
+        return None
+    pending = known.progress.pending.get(key)
+    if pending is not None:
+        return known.progress.of(key) if pending else None
+    sent = [one.event for one in step.entries if isinstance(one.event, PullSent)]
+    if not any(one.queue == queue for one in sent):
+        return None  # it was read when it came, or again since
+    heard = known.progress.due.heard.get(queue)
+    is_current = share.life == heard == consumption.life
+    place = (queue.topic, queue.queue_id)
+    is_known = not (known.is_degraded or known.tampering.damaged or known.doubts(place))
+    if not (is_current and is_known) or is_half_dispatched(Moment(*at), place):
+        return None
+    there = known.model.visible(place)
+    if answer.queue_offset < there.min_offset:
+        return frozenset({there.min_offset})
+    if answer.queue_offset > there.max_offset:
+        return frozenset({there.max_offset})
+    return frozenset()
