@@ -11,6 +11,7 @@ from crashmq.harness.fsck.causes import (
     REPORT,
     RESTORE,
     SALVAGE,
+    UNPACK,
     Cause,
 )
 from crashmq.harness.fsck.counts import Counts
@@ -34,6 +35,13 @@ def advice_on(
         )
     elif refuses:
         yield f"{starter} refuses to start on it as it is."
+    if UNPACK in remedies:
+        yield (
+            f"A file whose name begins with that of the missing one may be it: unpack "
+            f"it if it is packed, give it that name, and run `crashmq fsck` again. If "
+            f"it is another file, `crashmq salvage {quoted} --out NEW` keeps every "
+            f"whole message."
+        )
     if SALVAGE in remedies or (counts.lost and counts.behind_damage):
         yield (
             f"The log itself is damaged. Put its files back from a replica or "

@@ -40,6 +40,7 @@ _OF_CONFIG: Final[Mapping[str, str]] = {
     "CFG-3": "filters are of another topic or group",
     "CFG-4": "filters are of another table",
 }
+UNPACK: Final = "unpack"
 REBUILD: Final = "rebuild"
 SALVAGE: Final = "salvage"
 RESTORE: Final = "restore"
@@ -66,9 +67,10 @@ class Breach(Protocol):
 class Cause:
     """One cause: its name, the files it shows in, how often, and how it is mended.
 
-    ``remedy`` is ``rebuild`` (queues, index or checkpoint from the log), ``salvage``
-    (the log itself is damaged), ``rename`` (a name has not its 20 digits), ``restore``
-    (a file must come from elsewhere) or ``report`` (a law of crashmq failed).
+    ``remedy`` is ``unpack`` (a file beside it may be the missing one), ``rebuild``
+    (queues, index or checkpoint from the log), ``salvage`` (the log itself is damaged),
+    ``rename`` (a name has not its 20 digits), ``restore`` (a file must come from
+    elsewhere) or ``report`` (a law of crashmq failed).
     """
 
     name: str
@@ -101,7 +103,7 @@ def causes_of(image: StoreImage, breaches: Sequence[Breach]) -> tuple[Cause, ...
         is_of_log = breach.law in ("CQ-3", "CP-2", "CP-5") and stop in files
         name = files[stop] if is_of_log else _named(breach, files, lost, image)
         grouped.setdefault(name, []).append(breach)
-    order = (SALVAGE, RENAME, RESTORE, REBUILD, REPORT)
+    order = (UNPACK, SALVAGE, RENAME, RESTORE, REBUILD, REPORT)
     found = [
         Cause(
             name,
@@ -239,8 +241,11 @@ def _causes_of_log_files(image: StoreImage) -> dict[str, Named]:
     found: dict[str, Named] = {}
     for before, after in pairwise(log.files):
         if log.file_size and after.base != before.base + log.file_size:
-            missing = before.base + log.file_size
-            found[f"commitlog/{missing:020d}"] = "a log file is missing", SALVAGE
+            missing = f"commitlog/{before.base + log.file_size:020d}"
+            found[missing] = "a log file is missing", SALVAGE
+            for beside in [path for path in log.odd_paths if path.startswith(missing)]:
+                name = "a log file is missing, and one beside it may be it", UNPACK
+                found[missing] = found[beside] = name
     files = {file.path: file for file in log.files}
     for file in log.files:
         if len(file.data) != log.file_size and (file.data or not image.abort):

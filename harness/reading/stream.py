@@ -98,7 +98,9 @@ def records_in(
         tell("reading log files", number, len(pieces))
         if piece.base > expected and size:
             path = f"commitlog/{expected:020d}"
-            yield Gap(path, expected, piece.base, "no such file", False, True)
+            beside = [one for one in files if one.startswith(path)]
+            why = f", but {beside[0]} may hold it" if beside else ""
+            yield Gap(path, expected, piece.base, f"no such file{why}", False, True)
         expected = max(expected, piece.base + size)
         yield from _parts_of(piece, size)
         let_go(piece.data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import shutil
@@ -267,6 +268,24 @@ def test_renumbered_queues_have_no_holes_and_groups_go_on_where_they_were(
     }
     assert (report.verdict, report.counts.whole) == ("CLEAN", 1200 - len(gone))
     assert done.renumbered > 500
+
+
+def test_a_packed_log_file_is_told_of_before_its_messages_are_given_up(
+    tmp_path: Path,
+) -> None:
+    root, places = unpack("rolled-clean", tmp_path)
+    second = sorted((root / "commitlog").iterdir())[1]
+    with gzip.open(f"{second}.gz", "wb") as packed:
+        packed.write(second.read_bytes())
+    second.unlink()
+
+    found = fsck(root)
+    done = salvage(find_files(places), places, tmp_path / "new")
+
+    assert {cause.remedy for cause in found.causes} == {"unpack"}
+    assert "unpack it" in " ".join(found.advice)
+    assert f"{second.name}.gz may hold it" in done.holes[0].why
+    assert done.lost
 
 
 @pytest.mark.slow
