@@ -79,6 +79,11 @@ def _say(done: Salvaged, out: Path) -> None:
             f"  {len(done.unplaced):,} numbers had no room in the log: their queues "
             f"serve the next message under them, too"
         )
+    if done.mended:
+        say(
+            f"  {done.mended:,} messages had a queue_offset with a flipped bit; the "
+            f"units of their queues tell it"
+        )
     if done.renumbered:
         say(f"  {done.renumbered:,} messages have a lower queue_offset than before")
     for topic in sorted(done.rebuilt.deleted):

@@ -81,12 +81,14 @@ class Hole:
 class Salvaged:
     """What was kept, what was lost where, and what was made of it.
 
-    ``unplaced`` are numbers for which no bytes were found: their queue lists nothing
-    from there on but what follows them.
+    ``mended`` messages had a queue_offset with a flipped bit, as the units of their
+    queues tell. ``unplaced`` are numbers for which no bytes were found: their queue
+    lists nothing from there on but what follows them.
     """
 
     holes: list[Hole] = field(default_factory=list)
     kept: int = 0
+    mended: int = 0
     renumbered: int = 0
     unplaced: list[tuple[str, int, int]] = field(default_factory=list)
     rebuilt: Rebuilt = field(default_factory=Rebuilt)
@@ -101,6 +103,7 @@ class Salvaged:
         return {
             "kept": self.kept,
             "lost": self.lost,
+            "mended": self.mended,
             "renumbered": self.renumbered,
             "holes": [asdict(hole) for hole in self.holes],
             "unplaced": self.unplaced,
@@ -158,6 +161,9 @@ def salvage(
                 copy_file(found.paths[piece.path], target)
         log = _Log(partial / "commitlog", pieces[0].base, size, plan.has_crc)
         log.fit(plan.end)
+        for record, number in plan.flipped:
+            log.number(record, number)
+        done.mended = len(plan.flipped)
         for span in plan.spans:
             log.cover(span, keeps_numbers=not renumber)
             hole = Hole(span.path, span.start, span.end, span.why, tuple(span.lost))
@@ -208,6 +214,7 @@ class _Plan:
         self.lost: dict[Key, list[int]] = {}
         self.unplaced: list[tuple[str, int, int]] = []
         self.behind: Hole | None = None
+        self.flipped: list[tuple[Record, int]] = []
         self.kept = self.end = 0
         self.has_crc = False
         self._newest = 0
@@ -234,7 +241,8 @@ class _Plan:
             _Span(gap.path, gap.start, gap.end, gap.why, gap.at_end, stored)
         )
 
-    def _note_record(self, record: Record) -> None:
+    def _note_record(self, found: Record) -> None:
+        record = self._as_its_queue_says(found)
         is_older = self._waiting and record.store_timestamp < self._newest
         if is_older and not self._is_listed(record):
             # Left over from before an earlier cut: nobody serves it any more.
@@ -253,10 +261,25 @@ class _Plan:
         self._newest = max(self._newest, record.store_timestamp)
         self.end = record.end
         self.has_crc = has_property_crc(record.properties_raw)
+        if record is not found:
+            self.flipped.append((found, record.queue_offset))
         if record.is_indexed:
             self.kept += 1
             for listed in listings_of(record):
                 self._note_number(listed)
+
+    def _as_its_queue_says(self, record: Record) -> Record:
+        """The record with the number of its unit, if one bit of its own was flipped."""
+        key = record.topic, record.queue_id
+        last, _ = self._last.get(key, (-1, -1))
+        if record.queue_offset == last + 1 or is_unit_of(self._queues, record):
+            return record
+        for number, phy_offset, size, _ in units_in(self._queues.get(key, [])):
+            flipped = number ^ record.queue_offset
+            is_its = (phy_offset, size) == (record.phy_offset, record.size)
+            if is_its and number > last and flipped.bit_count() == 1:
+                return record._replace(queue_offset=number)
+        return record
 
     def _is_listed(self, record: Record) -> bool:
         """Whether its queue still lists a message, and no newer one has its number.
@@ -414,14 +437,18 @@ class _Log:
             fewer = bisect_left(gone, record.queue_offset)
             if not fewer:
                 continue
-            path, position = self._place(record.phy_offset)
-            with path.open("r+b") as file:
-                file.seek(position)
-                raw = file.read(record.size)
-                file.seek(position)
-                file.write(renumbered(raw, record, record.queue_offset - fewer))
+            self.number(record, record.queue_offset - fewer)
             changed += 1
         return changed
+
+    def number(self, record: Record, queue_offset: int) -> None:
+        """Give a record another queue_offset."""
+        path, position = self._place(record.phy_offset)
+        with path.open("r+b") as file:
+            file.seek(position)
+            raw = file.read(record.size)
+            file.seek(position)
+            file.write(renumbered(raw, record, queue_offset))
 
 
 def _shift_offsets(root: Path, lost: Mapping[Key, list[int]]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -268,6 +269,30 @@ def test_renumbered_queues_have_no_holes_and_groups_go_on_where_they_were(
     }
     assert (report.verdict, report.counts.whole) == ("CLEAN", 1200 - len(gone))
     assert done.renumbered > 500
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bit", [0, 1, 4, 20, 62])
+@pytest.mark.parametrize("name", ["rolled-clean", "killed"])
+def test_a_flipped_bit_of_a_queue_offset_is_mended_by_the_queues_unit(
+    name: str, bit: int, tmp_path: Path
+) -> None:
+    root, places = unpack(name, tmp_path)
+    message = golden(name).manifest[60]
+    log = sorted((root / "commitlog").iterdir())
+    size = log[0].stat().st_size
+    path = log[message["phy_offset"] // size]
+    with path.open("r+b") as file:
+        file.seek(message["phy_offset"] % size + 20)
+        number = int.from_bytes(file.read(8), "big")
+        file.seek(-8, os.SEEK_CUR)
+        file.write((number ^ (1 << bit)).to_bytes(8, "big"))
+
+    done = salvage(find_files(places), places, tmp_path / "new")
+
+    assert number == message["queue_offset"]
+    assert (done.mended, done.lost) == (1, 0)
+    assert fsck(tmp_path / "new").verdict == "CLEAN"
 
 
 def test_a_packed_log_file_is_told_of_before_its_messages_are_given_up(
