@@ -23,6 +23,8 @@ from crashmq.models.plain_state import Forked
 from crashmq.models.program import HOUR_MS, Setup
 
 _ANY_ROOM = 1 << 62
+TABLES_SIZE_MAX = 16 * 1024
+"""The tables of a broker are smaller than so many bytes, in any program."""
 CLEANERS = frozenset({"clean_commit_log", "clean_consume_queue"})
 
 
@@ -125,6 +127,11 @@ class Expiry(Forked):
         """Whether another log file would fill the disk, before or after the step."""
         with_file = (max(self.used, world.used) + self.setup.log_file_size) * 100
         return with_file > world.total * STOP_FROM_PERCENT if world.total else False
+
+    def has_room_for_tables(self, world: World) -> bool:
+        """Whether a step's disk had room for config files; False may be wrong."""
+        used = max(self.used, world.used)
+        return not world.total or world.total - used >= TABLES_SIZE_MAX
 
     @property
     def has_room(self) -> bool:

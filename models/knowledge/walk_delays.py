@@ -173,6 +173,8 @@ def walk_stop(at: At) -> Iterator[Moment]:
     step, known = at.step, at.known
     if known.disk_failed or step.fails_calls:
         return
+    if not known.expiry.has_room_for_tables(step.world):
+        return
     if step.is_alone and not step.starts and step.crash is None:
         yield DelaysPersisted(*at, at.look.files(), known.model.end)
     known.delays.stopped()

@@ -87,9 +87,6 @@ from crashmq.models.ops import (
     TakeQueue,
 )
 
-TABLES_SIZE_MAX = 16 * 1024
-"""The tables of a broker are smaller than so many bytes, in any program."""
-
 _OF_PROGRESS = frozenset(
     {
         *(ProgressAsked, ProgressAnswered, DeletionAsked, DeletionEnded),
@@ -196,7 +193,8 @@ def _persisted(at: At, before: dict[OffsetKey, frozenset[int]]) -> Iterator[Mome
 
 def _stopped(at: At, before: dict[OffsetKey, frozenset[int]]) -> None:
     """Record that a stop has persisted, if no call failed and the disk had room."""
-    if not at.step.fails_calls and _has_room(at):
+    has_room = at.known.expiry.has_room_for_tables(at.step.world)
+    if not at.step.fails_calls and has_room:
         at.known.progress.persisted(before)
     at.known.progress.ended()
 
@@ -263,12 +261,6 @@ def _recovered(at: At, found: Mapping[str, bytes], rows: OffsetRows) -> Recovere
         progress.is_doubtful or bool(damaged),
         any(not path.startswith("config/") for path in paths),
     )
-
-
-def _has_room(at: At) -> bool:
-    """Whether the disk had room for the tables; False may be wrong."""
-    world, before = at.step.world, at.known.expiry.used
-    return not world.total or world.total - max(world.used, before) >= TABLES_SIZE_MAX
 
 
 def bound_by_deletions(at: At) -> None:
