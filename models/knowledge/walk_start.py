@@ -260,6 +260,7 @@ def _lost(image: StoreImage, places: Sequence[Damaged], *, is_around: bool) -> s
     """
     if not places:
         return ""
+    image = _as_read(image, places)
     log, end = image.commit_log, image.commit_log.max_phy_offset
     ends = [end]
     mark = image.checkpoint.mark
@@ -274,6 +275,18 @@ def _lost(image: StoreImage, places: Sequence[Damaged], *, is_around: bool) -> s
         if (base >= 0 and is_met) or place.path == "checkpoint":
             return f"{place.path} cannot be read at byte {place.start}"
     return ""
+
+
+def _as_read(image: StoreImage, places: Sequence[Damaged]) -> StoreImage:
+    """The image with zeros in place of what cannot be read, whatever lies there."""
+    files = dict(image.files)
+    for place in places:
+        data = bytearray(files.get(place.path, b""))
+        end = min(place.end, len(data))
+        data[place.start : end] = bytes(max(0, end - place.start))
+        if place.path in files:
+            files[place.path] = bytes(data)
+    return read_store(files, None, image.levels)
 
 
 def _claimed(image: StoreImage, offset: int) -> int:
