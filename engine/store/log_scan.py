@@ -185,11 +185,9 @@ def records_in(
             prop_crc=prop_crc,
             takes_nul=takes_nul,
         )
+        if takes_nul and (needed := _behind_nul(window, at, left)):
+            return FoundRecords(tuple(records), at, needed)
         if request.success and request.msg_size > 0:
-            needed = min(request.msg_size + SEEN_BEHIND, left)
-            is_seen = len(window) >= at + needed
-            if takes_nul and not is_seen and not window[at + request.msg_size - 1]:
-                return FoundRecords(tuple(records), at, needed)
             records.append(request)
             at += request.msg_size
         elif request.success:
@@ -200,6 +198,15 @@ def records_in(
             why = why_stopped(request, window, at)
             return FoundRecords(tuple(records), at, stopped_by=why)
     return FoundRecords(tuple(records), at)
+
+
+def _behind_nul(window: bytes, at: int, left: int) -> int:
+    """How many bytes are needed to tell a record's last NUL from a loss; 0: no more."""
+    size = int.from_bytes(window[at : at + 4], "big", signed=True)
+    end, needed = at + size, min(size + SEEN_BEHIND, left)
+    if not 0 < size <= left or not end <= len(window) < at + needed:
+        return 0
+    return 0 if window[end - 1] else needed
 
 
 def why_stopped(request: DispatchRequest, window: bytes, at: int) -> Stop:

@@ -41,6 +41,7 @@ from crashmq.models.program import Setup
 
 RECORD_MAGICS = tuple(magic.to_bytes(4, "big") for magic in (MAGIC_V1, MAGIC_V2))
 HEAD_SIZE = 8  # length and magic of a record or filler
+SEEN_BEHIND = 4  # bytes that a record's last NUL is told from a loss by
 RECOVERED_FILES = 3  # of the log, by an orderly start of RocketMQ
 _READ_AT_WILL = ("config/consumerFilter.json", "config/delayOffset.json")
 _WHOLE_WINDOW = Setup().start_window
@@ -260,7 +261,6 @@ def _lost(image: StoreImage, places: Sequence[Damaged], *, is_around: bool) -> s
     """
     if not places:
         return ""
-    image = _as_read(image, places)
     log, end = image.commit_log, image.commit_log.max_phy_offset
     ends = [end]
     mark = image.checkpoint.mark
@@ -277,27 +277,22 @@ def _lost(image: StoreImage, places: Sequence[Damaged], *, is_around: bool) -> s
     return ""
 
 
-def _as_read(image: StoreImage, places: Sequence[Damaged]) -> StoreImage:
-    """The image with zeros in place of what cannot be read, whatever lies there."""
-    files = dict(image.files)
-    for place in places:
-        data = bytearray(files.get(place.path, b""))
-        end = min(place.end, len(data))
-        data[place.start : end] = bytes(max(0, end - place.start))
-        if place.path in files:
-            files[place.path] = bytes(data)
-    return read_store(files, None, image.levels)
-
-
 def _claimed(image: StoreImage, offset: int) -> int:
-    """The length that a record head at the log's end claims; 0 if there is none."""
+    """What a start reads of a record at the log's end, by its head; 0: there is none.
+
+    Where others may have written, bytes behind a NUL tell whether it was lost.
+    """
     for file in image.commit_log.files:
         at = offset - file.base
         if 0 <= at <= len(file.data) - HEAD_SIZE:
             head = bytes(file.data[at : at + HEAD_SIZE])
             size = int.from_bytes(head[:4], "big", signed=True)
-            is_record = head[4:] in RECORD_MAGICS
-            return size if is_record and size <= len(file.data) - at else 0
+            left = len(file.data) - at
+            if head[4:] not in RECORD_MAGICS or size > left:
+                return 0
+            takes_nul = file.by_rocketmq or offset not in file.ours
+            is_open = takes_nul and size > 0 and not file.data[at + size - 1]
+            return min(size + SEEN_BEHIND, left) if is_open else size
     return 0
 
 
