@@ -326,7 +326,12 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
         "offset": (0, _INT64),
     },
     TurnConsumer: {"client": _GROUP, "times": (0, ROUNDS_MAX)},
-    Consume: {"client": _GROUP, "nth": (0, _INT64), "times": (0, ROUNDS_MAX)},
+    Consume: {
+        "client": _GROUP,
+        "nth": (0, _INT64),
+        "times": (0, ROUNDS_MAX),
+        "again": (-(1 << 31), (1 << 31) - 1),
+    },
     FillDisk: {"percent": (0, 100)},
     During: {"at_action": _ANY},
     Crash: {"cut": (0, _INT64)},

@@ -244,8 +244,7 @@ def _causes_of_log_files(image: StoreImage) -> dict[str, Named]:
             missing = f"commitlog/{before.base + log.file_size:020d}"
             found[missing] = "a log file is missing", SALVAGE
             for beside in [path for path in log.odd_paths if path.startswith(missing)]:
-                name = "a log file is missing, and one beside it may be it", UNPACK
-                found[missing] = found[beside] = name
+                found[missing] = found[beside] = "a log file is missing", UNPACK
     files = {file.path: file for file in log.files}
     for file in log.files:
         if len(file.data) != log.file_size and (file.data or not image.abort):

@@ -168,8 +168,7 @@ def salvage(
             log.cover(span, keeps_numbers=not renumber)
             hole = Hole(span.path, span.start, span.end, span.why, tuple(span.lost))
             done.holes.append(hole)
-        if plan.behind is not None:
-            done.holes.append(plan.behind)
+        done.holes += plan.behind([one for one in pieces if one.base <= plan.end])
         done.unplaced = [] if renumber else plan.unplaced
         copy_rest(places.root, partial, {*MADE_AGAIN, "commitlog"})
         if renumber:
@@ -213,7 +212,6 @@ class _Plan:
         self.spans: list[_Span] = []
         self.lost: dict[Key, list[int]] = {}
         self.unplaced: list[tuple[str, int, int]] = []
-        self.behind: Hole | None = None
         self.flipped: list[tuple[Record, int]] = []
         self.kept = self.end = 0
         self.has_crc = False
@@ -228,8 +226,6 @@ class _Plan:
             else:
                 self._note_record(part)
         self._ask_units()
-        its = [piece for piece in pieces if piece.base <= self.end]
-        self._ask_units_behind(its[-1].path)
 
     def _note_gap(self, gap: Gap) -> None:
         last = self._waiting[-1] if self._waiting else None
@@ -329,8 +325,8 @@ class _Plan:
                         last = number
                         break
 
-    def _ask_units_behind(self, path: str) -> None:
-        """Messages behind the last whole record, of which the units alone tell.
+    def behind(self, pieces: Sequence[LogPiece]) -> list[Hole]:
+        """The hole behind the last whole record, if units list messages there.
 
         Nothing stands for them in the new log: their numbers are given again.
         """
@@ -341,9 +337,10 @@ class _Plan:
                 if number > last and size > 0 and phy_offset >= self.end:
                     lost.append((*key, number))
                     until = max(until, phy_offset + size)
-        if lost:
-            why = "the log ends here, and queues list what lay behind"
-            self.behind = Hole(path, self.end, until, why, tuple(sorted(lost)))
+        if not lost:
+            return []
+        why = "the log ends here, and queues list what lay behind"
+        return [Hole(pieces[-1].path, self.end, until, why, tuple(sorted(lost)))]
 
 
 class _Log:
