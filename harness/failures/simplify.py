@@ -15,6 +15,7 @@ from crashmq.models.ops import (
     ALL_TIME_MS,
     OP_CLASSES,
     AdvanceClock,
+    Consume,
     Crash,
     Damage,
     DiskFault,
@@ -34,8 +35,10 @@ from crashmq.models.ops import (
     SearchOffset,
     SendMessage,
     Session,
+    StartConsumer,
     Survivors,
     Together,
+    TurnConsumer,
 )
 from crashmq.models.program import Program, Setup
 
@@ -189,6 +192,14 @@ def _simpler(event: Event) -> Iterator[Event]:
         case RunService(_, times):
             for fewer in smaller_numbers(times, 1):
                 yield replace(event, times=fewer)
+        case TurnConsumer(_, _, times):
+            for fewer in smaller_numbers(times, 1):
+                yield replace(event, times=fewer)
+        case Consume():
+            yield from _simpler_consume(event)
+        case StartConsumer(batch=batch):
+            for fewer in smaller_numbers(batch, 1):
+                yield replace(event, batch=fewer)
         case AdvanceClock(ms):
             for less in smaller_numbers(ms, 1 if ms >= 0 else -1):
                 yield replace(event, ms=less)
@@ -209,6 +220,15 @@ def _simpler(event: Event) -> Iterator[Event]:
             yield from _simpler_damage(event)
         case PlantFile():
             yield from _simpler_plant(event)
+
+
+def _simpler_consume(event: Consume) -> Iterator[Consume]:
+    if event.again:
+        yield replace(event, again=0)
+    for less in smaller_numbers(event.nth, 0):
+        yield replace(event, nth=less)
+    for fewer in smaller_numbers(event.times, 1):
+        yield replace(event, times=fewer)
 
 
 def _simpler_fault(event: DiskFault) -> Iterator[DiskFault]:
