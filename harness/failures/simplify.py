@@ -189,10 +189,7 @@ def _simpler(event: Event) -> Iterator[Event]:
                 yield replace(event, at_ms=less)
         case QueryMessage():
             yield from _simpler_query(event)
-        case RunService(_, times):
-            for fewer in smaller_numbers(times, 1):
-                yield replace(event, times=fewer)
-        case TurnConsumer(_, _, times):
+        case RunService(_, times) | TurnConsumer(_, _, times):
             for fewer in smaller_numbers(times, 1):
                 yield replace(event, times=fewer)
         case Consume():

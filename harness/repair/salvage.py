@@ -268,8 +268,9 @@ class _Plan:
         """The record with the number of its unit, if one bit of its own was flipped."""
         key = record.topic, record.queue_id
         last, _ = self._last.get(key, (-1, -1))
-        if record.queue_offset == last + 1 or is_unit_of(self._queues, record):
-            return record
+        is_next = record.queue_offset == last + 1
+        if not record.is_indexed or is_next or is_unit_of(self._queues, record):
+            return record  # no unit is looked for where a queue has none of it
         for number, phy_offset, size, _ in units_in(self._queues.get(key, [])):
             flipped = number ^ record.queue_offset
             is_its = (phy_offset, size) == (record.phy_offset, record.size)

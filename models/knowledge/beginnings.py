@@ -63,8 +63,10 @@ def _half_an_hour_before(at: At, queue: OneQueue) -> int | None:
     Source: DefaultMQPushConsumer#consumeTimestamp.
     """
     begun_ms = at.known.progress.due.begun_ms.get(queue.client)
+    if begun_ms is None:
+        return None
     first, times = stored_times(at, (queue.topic, queue.queue_id))
-    if begun_ms is None or times != sorted(times):
+    if times != sorted(times):
         return None  # the clock was set back: a binary search may end anywhere
     return first + bisect_left(times, begun_ms - HALF_AN_HOUR_MS)
 
