@@ -137,7 +137,15 @@ _TOPIC = _text(
 )
 _GROUP = _text(
     r"[%|a-zA-Z0-9_-]{1,255}",
-    "a group, or the topic that it consumes: 1 to 255 of RocketMQ's characters",
+    "a name of 1 to 255 of RocketMQ's characters",
+)
+_CONSUMED = _text(
+    r"(?!\.{1,2}\Z)[^/\0@]{1,1000}",
+    "a topic that is asked about: 1 to 1000 characters without `/`, `@` and NUL",
+)
+_CONSUMED_OR_NONE = _text(
+    r"(?!\.{1,2}\Z)[^/\0@]{0,1000}",
+    "a topic that is asked about: at most 1000 characters without `/`, `@` and NUL",
 )
 _GROUP_OR_NONE = _text(
     r"[%|a-zA-Z0-9_-]{0,255}",
@@ -211,8 +219,8 @@ SETUP_BOUNDS: Mapping[str, Bound] = {
 }
 _OF_A_GROUP: Mapping[str, Bound] = {
     "group": _GROUP,
-    "topic": _GROUP,
-    "queue_id": (-1, 2**31 - 1),
+    "topic": _CONSUMED,
+    "queue_id": _ANY,
 }
 EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
     PutMessage: {
@@ -235,7 +243,7 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
         "tags": _PROPERTY,
     },
     SendMessage: {
-        "topic": _GROUP,
+        "topic": _CONSUMED,
         "queue_id": _ANY,
         "body_size": (0, _PART_SIZE_MAX),
         "reconsume_times": _ANY,
@@ -279,7 +287,7 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
     },
     Subscribe: {
         "group": _GROUP,
-        "topic": _GROUP,
+        "topic": _CONSUMED,
         "expression": _ASKED,
         "version": (0, _INT64),
     },
@@ -293,17 +301,17 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
         "retry_max_times": (0, 1_000_000),
         "consume_timeout_minute": (0, 1_000_000),
     },
-    CloneOffset: {"group": _GROUP, "target": _GROUP, "topic": _GROUP},
-    QueryLowestOffsets: {"group": _GROUP, "topic": _GROUP},
-    CleanOffsets: {"topic": _GROUP},
+    CloneOffset: {"group": _GROUP, "target": _GROUP, "topic": _CONSUMED},
+    QueryLowestOffsets: {"group": _GROUP, "topic": _CONSUMED},
+    CleanOffsets: {"topic": _CONSUMED},
     ChangeTopic: {
-        "topic": _GROUP,
+        "topic": _CONSUMED,
         "read_queues": (8, 1_000_000),
         "write_queues": (0, 1_000_000),
     },
     AskBroker: {
         "group": _GROUP_OR_NONE,
-        "topic": _GROUP_OR_NONE,
+        "topic": _CONSUMED_OR_NONE,
         "queue_id": _ANY,
         "at_ms": (-(10**12), 10**12),
         "client": _GROUP_OR_NONE,
@@ -321,7 +329,7 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
     EndConsumer: {"client": _GROUP},
     TellReset: {
         "client": _GROUP,
-        "topic": _GROUP,
+        "topic": _CONSUMED,
         "queue_id": _ANY,
         "offset": (0, _INT64),
     },

@@ -71,6 +71,8 @@ class Topics(Forked):
     Attributes:
         sure: the topics that it must know, since it has accepted a message of them.
         possible: the topics that it may know, since someone has sent a message of them.
+        half_deleted: of these, the topics of which a deletion has begun: their queues
+            may be there still.
         shapes: what topics may be that an administrator has changed; others are as
             they were made.
         changed: the topics that an administrator may ever have changed.
@@ -88,6 +90,7 @@ class Topics(Forked):
 
     sure: frozenset[str] = frozenset(_OF_ITS_OWN)
     possible: frozenset[str] = frozenset(_OF_ITS_OWN)
+    half_deleted: frozenset[str] = frozenset()
     shapes: dict[str, frozenset[Shape]] = field(default_factory=dict)
     changed: frozenset[str] = frozenset()
     is_doubtful: bool = False
@@ -132,6 +135,7 @@ class Topics(Forked):
         told = Shape(op.read_queues, op.write_queues, op.is_writeable)
         self.shapes[op.topic] = frozenset({told})
         self.sure |= {op.topic}
+        self.half_deleted -= {op.topic}
 
     def saw(self, event: Happening, step: Step, promises: Promises) -> None:
         """Record an event of a step; only kinds listed in ``SEES`` matter."""
@@ -143,7 +147,9 @@ class Topics(Forked):
                 assert isinstance(its, PutAsked), its
                 place = min([answer.phy_offset for answer in answers], default=-1)
                 named = _named(its.messages)
-                self.sure |= {one for one in named if _outlives(one, place, step)}
+                surely = {one for one in named if _outlives(one, place, step)}
+                self.sure |= surely
+                self.half_deleted -= surely
             case ProgressAsked(ChangeTopic() as op):
                 self._may_change(op)
             case ProgressAnswered(asked, Done()):
@@ -154,6 +160,7 @@ class Topics(Forked):
                     self._has_changed(change.op)
             case DeletionAsked(op) if op.queue_id < 0:
                 self.sure -= {op.topic}
+                self.half_deleted |= {op.topic}
                 if op.topic in self.shapes:
                     self.shapes[op.topic] |= _AS_MADE
             case DeletionEnded(asked, Deleted()):
@@ -162,6 +169,7 @@ class Topics(Forked):
                 is_gone = step.is_alone and not step.fails_calls
                 if is_gone and its.op.queue_id < 0 and step.crash is None:
                     self.possible -= {its.op.topic}
+                    self.half_deleted -= {its.op.topic}
                     self.shapes.pop(its.op.topic, None)
             case LifeEnded(crash):
                 is_lost = promises.is_broken_by(crash.kind) or promises.reverts

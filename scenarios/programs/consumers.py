@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
-from crashmq.models.files.record import RETRY_PREFIX, SCHEDULE_TOPIC
+from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.ops import (
     AdvanceClock,
     ChangeTopic,
@@ -40,7 +40,7 @@ from crashmq.models.ops import (
 )
 from crashmq.models.program import Setup
 from crashmq.scenarios.programs.draft import Draft
-from crashmq.scenarios.programs.space import Address, Space, often
+from crashmq.scenarios.programs.space import often
 
 Doing: TypeAlias = Literal[
     "work",
@@ -806,7 +806,7 @@ def send(draft: Draft) -> None:
 def _change_topic(draft: Draft) -> None:
     """Add ops: a topic gets more or fewer queues, or is closed; then it is sent to."""
     chance, add = draft.chance, draft.add
-    topic = chance.pick((*NEW_TOPICS, chance.pick(_sent_to(draft.space)).topic))
+    topic = chance.pick((*NEW_TOPICS, chance.pick(draft.space.of_producers).topic))
     read_queues, write_queues = chance.pick(QUEUES_READ), chance.pick(QUEUES_WRITTEN)
     change = ChangeTopic(topic, read_queues, write_queues, not chance.one_in(3))
     add(_amid_a_fault(draft, change))
@@ -847,18 +847,10 @@ def _lock_queues(draft: Draft, one: StartConsumer) -> None:
     add(AdvanceClock(half))
 
 
-def _sent_to(space: Space) -> tuple[Address, ...]:
-    """Addresses without those of the broker's own topic, which producers leave alone.
-
-    Source: TopicValidator#isNotAllowedSendTopic.
-    """
-    return tuple([one for one in space.addresses if one.topic != SCHEDULE_TOPIC])
-
-
 def _sent(draft: Draft, one: StartConsumer, most: int) -> SendMessage:
     chance, space = draft.chance, draft.space
     size, level = chance.pick(space.sizes).extra, chance.pick(LEVELS)
-    address = chance.pick(_sent_to(space))
+    address = chance.pick(space.of_producers)
     if chance.one_in(ELSEWHERE):
         topics = (address.topic, *NEW_TOPICS)
         queue_id = address.queue_id

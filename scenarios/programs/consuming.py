@@ -185,7 +185,8 @@ def _delete(draft: Draft) -> None:
 
     It is created again afterwards.
     """
-    chance, address = draft.chance, _address(draft)
+    chance = draft.chance
+    address = chance.pick(draft.space.of_producers)
     queue_id = address.queue_id if chance.coin() else -1
     op = DeleteTopic(address.topic, queue_id)
     match chance.pick(DELETED_BY):

@@ -38,7 +38,7 @@ from crashmq.models.ops import (
 )
 from crashmq.models.program import Program, Setup, to_json
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
-from crashmq.scenarios.programs.workload import program_for
+from crashmq.scenarios.programs.searching import searched_program
 
 OPS: tuple[Op, ...] = (
     PutMessage("T0", 0, 96, tags="TagA", keys="k \u00e9", wait_store_ok=False),
@@ -84,7 +84,7 @@ def test_a_saved_case_is_read_back_equal(tmp_path: Path) -> None:
 def test_every_program_that_is_drawn_can_be_kept(tmp_path: Path, name: str) -> None:
     """A failing one is replayed from its file; one that aims has ops of its own."""
     for number in range(100):
-        program = program_for(SCENARIOS[name], 5, number)
+        program = searched_program(SCENARIOS[name], 5, number)
         if number % 10 == 0:
             program = perhaps_aimed(program, 5, number)
         path = tmp_path / f"{number}.case.json"
