@@ -45,10 +45,11 @@ def is_located(report: FsckReport, broken: Broken) -> bool:
     return any(is_at(where, place) for where in places for place in broken.places)
 
 
-def unnoticed(store: Archive, seeds: int) -> list[str]:
-    """What must be seen and is not, or not there."""
+def unnoticed(store: Archive, step: int = 1) -> list[str]:
+    """What must be seen and is not, or not there; of each ``step``-th damage."""
     missed = []
-    for name, broken in broken_copies(store, seeds):
+    first = ARCHIVES.index(store.name) % step
+    for name, broken in broken_copies(store, SEEDS)[first::step]:
         if not label(store, broken):
             report = judged(store, broken)
             if not is_located(report, broken):
@@ -67,15 +68,11 @@ def test_the_family_is_as_large_as_it_says() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", FAST)
-def test_every_damage_that_shows_is_seen_where_it_is(name: str) -> None:
-    assert unnoticed(archive(name), 1) == []
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ARCHIVES)
-def test_every_damage_to_every_store_that_shows_is_seen(name: str) -> None:
-    assert unnoticed(archive(name), SEEDS) == []
+def test_a_damage_that_shows_is_seen_where_it_is(name: str, deep: bool) -> None:
+    """The gate takes every third of most stores, others in each."""
+    step = 1 if deep or name in FAST else 3
+    assert unnoticed(archive(name), step) == []
 
 
 @pytest.mark.slow

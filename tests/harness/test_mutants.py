@@ -94,7 +94,7 @@ def test_a_seeded_search_kills_the_mutant(mutant: Mutant) -> None:
 @EACH_CANARY
 def test_hypothesis_kills_the_mutant_with_a_short_program(mutant: Mutant) -> None:
     for name in MOST_DAMAGING_FIRST:
-        found = find_failure(name, max_examples=300, mutant=mutant.id)
+        found = find_failure(name, max_examples=100, mutant=mutant.id)
         if found is not None and found.violated in mutant.killed_by:
             break
 

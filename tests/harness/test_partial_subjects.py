@@ -118,7 +118,7 @@ def test_no_law_fires_of_an_engine_that_shows_less(
     can = EVERYTHING - lacks
     scenarios = [one for one in SCENARIOS.values() if one.needs <= can]
     judged = 0
-    for number in range(400 if deep else 25):
+    for number in range(400 if deep else 14):
         program = program_for(scenarios[number % len(scenarios)], 7, number, can)
         buffers = program.setup.transient_store_pool
         if buffers and Capability.STORES_AS_ROCKETMQ in lacks:
@@ -135,7 +135,7 @@ def test_no_law_fires_of_an_engine_that_shows_less(
         named = {law.id for laws in allowed for law in laws} | {"RUN-4", "REC-5"}
         assert asked <= named
         judged += 1
-    assert judged > 12
+    assert judged > 6
 
 
 def test_each_capability_is_a_protocol_with_methods_of_its_own() -> None:
