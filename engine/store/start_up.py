@@ -621,7 +621,7 @@ class StartUp:
             self._checkpoint.open()
             self._lower_mark()
             self._checkpoint.flush()
-        self._consume_queues.recover(audit, scan, clean=clean)
+        self._consume_queues.recover(audit, scan)
         if not clean:
             self._consume_queues.sync_found()
         if self._trusts_bit_maps:

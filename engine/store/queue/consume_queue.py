@@ -437,10 +437,10 @@ class ConsumeQueue:
             first = file.file_from_offset // CQ_STORE_UNIT_SIZE
             yield from enumerate(decode_units(file.read(0, max(0, size))), first)
 
-    def truncate_dirty_units(self, queue_offset: int, *, clean: bool = False) -> None:
+    def truncate_dirty_units(self, queue_offset: int) -> None:
         """Keep the recovered units before ``queue_offset`` and erase the rest.
 
-        With ``clean``, consumequeue_ext entries of expired units are kept.
+        Entries of consumequeue_ext that may be expired units' are kept.
 
         Source: ConsumeQueue#truncateDirtyLogicFiles, which takes a first unit of zeros
         for an entry, and leaves flushed_where past the end.
@@ -455,7 +455,7 @@ class ConsumeQueue:
         self.mapped_files.truncate_dirty_files(offset)
         if self._ext is not None:
             at = self._last_address_before(self.max_offset)
-            self._ext.truncate_by_max_address(at, keep=clean and self.first_offset > 0)
+            self._ext.truncate_by_max_address(at, keep=self.first_offset > 0)
 
     def _last_address_before(self, queue_offset: int, log_min_offset: int = 0) -> int:
         """The consumequeue_ext address in the newest unit before that has one.

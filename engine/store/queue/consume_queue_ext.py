@@ -175,7 +175,7 @@ class ConsumeQueueExt:
         If no entry is there, keep none, and append later ones past ``address``: a
         damaged record's unit may point there, and must not come to point at another
         record's entry. ``keep``: if ``address`` is not an address, keep every entry,
-        because they belong to expired messages and are durable.
+        because they may belong to expired messages.
 
         Source: ConsumeQueueExt#truncateByMaxAddress.
         """

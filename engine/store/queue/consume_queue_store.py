@@ -178,10 +178,8 @@ class ConsumeQueueStore:
         }
         count_queues(losses, queues, to_come, ends, scan, deleted, crashed=crashed)
 
-    def recover(self, audit: QueueAudit, scan: LogScan, *, clean: bool) -> None:
+    def recover(self, audit: QueueAudit, scan: LogScan) -> None:
         """Cut each queue where it disagrees with the log; set the next queue offsets.
-
-        ``clean``: the previous shutdown was orderly, so everything found is durable.
 
         Source: ConsumeQueueStore#truncateDirty, #recoverOffsetTable.
         """
@@ -193,7 +191,7 @@ class ConsumeQueueStore:
         if self.deleted:
             self._remove_left_overs(audit, scan.read_from)
         for key, queue in self._queues.items():
-            self._cut(key, queue, audit, scan, clean=clean)
+            self._cut(key, queue, audit, scan)
             durable = queue.max_offset
             if audit.damage.ranges or audit.durable_offset < scan.start:
                 # Nobody knows of the units of records that are damaged, or gone though
@@ -258,16 +256,14 @@ class ConsumeQueueStore:
         queue: ConsumeQueue,
         audit: QueueAudit,
         scan: LogScan,
-        *,
-        clean: bool,
     ) -> None:
         end = ConsumeQueueStore._end_of(key, queue, audit, scan)
         if end is not None:
-            queue.truncate_dirty_units(end, clean=clean)
+            queue.truncate_dirty_units(end)
             return
         UNLOGGED.hit()
         until = queue.first_unit_at_or_past(scan.read_from)
-        queue.truncate_dirty_units(until, clean=clean)
+        queue.truncate_dirty_units(until)
         has_expired = queue.first_offset and audit.damage.log_min_offset
         if queue.is_empty and not has_expired:
             queue.destroy()  # else its name alone says how far the queue has counted
