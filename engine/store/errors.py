@@ -70,5 +70,9 @@ class StoreLocked(StoreError):
     """The directory belongs to another running store."""
 
 
+class SystemTopic(StoreError):
+    """A topic that is RocketMQ's own was to be deleted, and is kept."""
+
+
 class StoreStopped(StoreError):
     """The request needs a started store, and this one is not started."""

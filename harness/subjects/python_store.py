@@ -7,7 +7,7 @@ from functools import partial
 from typing import Literal
 
 from crashmq.engine.host.service import Service
-from crashmq.engine.store.errors import StoreError, StoreStopped
+from crashmq.engine.store.errors import StoreError, StoreStopped, SystemTopic
 from crashmq.engine.store.message.message_batch import InnerMessage, encode_batch
 from crashmq.engine.store.message.message_encoder import MessageRejected
 from crashmq.engine.store.message_store import MessageStore
@@ -297,8 +297,8 @@ class PythonStore:
                 count = store.delete_topics((topic,))
             else:
                 count = store.delete_queue(topic, queue_id)
-        except StoreStopped as stopped:
-            return Skipped(str(stopped))
+        except (StoreStopped, SystemTopic) as refused:
+            return Skipped(str(refused))
         deleted = store.deleted_topics
         return Deleted(deleted.dead_below(topic, queue_id) if count else -1)
 

@@ -202,8 +202,8 @@ class MessageSent(Moment):
         is_dead: it has to be a dead letter of its group; None: that is unknown, or its
             topic is not one of retries.
         queues: how many queues its topic has in the broker's file, -1: it is not
-            there; None: the topic is one of a group, or something may have changed the
-            file, or an administrator may have changed it.
+            there; None: the topic is one of a group or RocketMQ's own, or something may
+            have changed the file, or an administrator may have changed it.
         is_taken: the broker has to pass it to the store, which itself refuses a queue
             id below 0; None: that is unknown.
     """

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, NamedTuple
 
+from crashmq.models.files.inferred_deletions import is_kept_topic
 from crashmq.models.files.message_delay_level import DEFAULT_LEVELS
 from crashmq.models.files.record import SCHEDULE_TOPIC
 from crashmq.models.history import (
@@ -51,6 +52,22 @@ Source: TopicConfigManager, its constructor and SCHEDULE_TOPIC_QUEUE_NUM.
 """
 _OURS = "%"
 """So begin the topics that a broker makes for groups."""
+
+
+NOT_SENT_TO: Final = frozenset(
+    {
+        SCHEDULE_TOPIC,
+        "RMQ_SYS_TRANS_HALF_TOPIC",
+        "RMQ_SYS_TRANS_OP_HALF_TOPIC",
+        "TRANS_CHECK_MAX_TIME_TOPIC",
+        "SELF_TEST_TOPIC",
+        "OFFSET_MOVED_EVENT",
+    }
+)
+"""Topics for which a broker takes no message of a producer.
+
+Source: TopicValidator, its NOT_ALLOWED_SEND_TOPIC_SET.
+"""
 
 
 class Shape(NamedTuple):
@@ -98,6 +115,11 @@ class Topics(Forked):
     def must_know(self, topic: str) -> bool:
         """Whether the broker must not answer TOPIC_NOT_EXIST."""
         return _is_light(topic) or topic in self.sure
+
+    @staticmethod
+    def is_kept(topic: str) -> bool:
+        """Whether a topic is RocketMQ's own, which nobody changes or deletes."""
+        return is_kept_topic(topic) and not topic.startswith(LIGHT)
 
     def may_know(self, topic: str) -> bool:
         """Whether the broker may answer anything else than TOPIC_NOT_EXIST."""
@@ -150,7 +172,7 @@ class Topics(Forked):
                 surely = {one for one in named if _outlives(one, place, step)}
                 self.sure |= surely
                 self.half_deleted -= surely
-            case ProgressAsked(ChangeTopic() as op):
+            case ProgressAsked(ChangeTopic() as op) if not self.is_kept(op.topic):
                 self._may_change(op)
             case ProgressAnswered(asked, Done()):
                 change = step.entries[asked].event
@@ -158,7 +180,7 @@ class Topics(Forked):
                 is_sure = step.is_alone and not step.fails_calls
                 if isinstance(change.op, ChangeTopic) and is_sure:
                     self._has_changed(change.op)
-            case DeletionAsked(op) if op.queue_id < 0:
+            case DeletionAsked(op) if op.queue_id < 0 and not self.is_kept(op.topic):
                 self.sure -= {op.topic}
                 self.half_deleted |= {op.topic}
                 if op.topic in self.shapes:

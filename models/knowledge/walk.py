@@ -342,7 +342,8 @@ def _walk_deletions(
         key = (op.topic, op.queue_id)
         if seen is None:
             model.may_have_deleted(key, lowest, max(lowest, highest))
-        if isinstance(seen, Skipped):
+        keeps = known.setup.keeps_progress and known.progress.topics.is_kept(op.topic)
+        if isinstance(seen, Skipped) and not keeps:
             yield DeletionRefused(*at, seen.reason)
         if isinstance(seen, Deleted):
             is_sure = step.is_alone and not model.is_unsettled(key)

@@ -9,6 +9,7 @@ from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.history import SendAnswered
 from crashmq.models.knowledge.moments import At, Moment
 from crashmq.models.knowledge.moments_of_consumers import MessageSent
+from crashmq.models.knowledge.topics import NOT_SENT_TO
 from crashmq.models.knowledge.walk_topics import saw_topics_needed
 
 RETRY_QUEUES = 1
@@ -55,10 +56,12 @@ def _is_dead(at: At, event: SendAnswered, group: str, at_ms: int) -> bool | None
 def _is_taken(at: At, event: SendAnswered) -> bool | None:
     """Whether a broker has to pass a message to its store; None: unknown.
 
-    Source: AbstractSendMessageProcessor#msgCheck.
+    Source: AbstractSendMessageProcessor#msgCheck, TopicValidator.
     """
     topic, queue_id = event.message.topic, event.message.queue_id
     topics = at.known.progress.topics
+    if topic in NOT_SENT_TO:
+        return False
     if not _is_known(at):
         return None
     if topic.startswith(RETRY_PREFIX):
@@ -76,7 +79,9 @@ def _is_taken(at: At, event: SendAnswered) -> bool | None:
 def _queues(at: At, topic: str) -> int | None:
     """How many queues the broker's file says that a topic has; -1: it is not there."""
     is_changed = topic in at.known.progress.topics.changed
-    if topic.startswith(OF_GROUPS) or is_changed or not _is_known(at):
+    if topic.startswith(OF_GROUPS) or topic in NOT_SENT_TO:
+        return None
+    if is_changed or not _is_known(at):
         return None
     row = config_pair(at.look.files(), TOPICS_PATH).rows.get(topic)
     if not isinstance(row, dict):

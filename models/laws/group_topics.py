@@ -74,8 +74,8 @@ def a_topic_has_the_queues_asked_for(topic: str, queues: int) -> Iterator[Violat
 
 @law(
     "TOP-4",
-    "a broker stores a message that a producer sends only if its topic has the queue "
-    "and may be written",
+    "a broker stores a message that a producer sends only if its topic has the queue, "
+    "may be written, and is not one of RocketMQ's own",
     catalogue="I12",
 )
 def sent_to_a_queue_of_its_topic(sent: MessageToPut, puts: int) -> Iterator[Violation]:
@@ -83,7 +83,8 @@ def sent_to_a_queue_of_its_topic(sent: MessageToPut, puts: int) -> Iterator[Viol
 
     No consumer would get it from a queue that its topic does not have.
 
-    Source: AbstractSendMessageProcessor#msgCheck, its "request queueId is illegal".
+    Source: AbstractSendMessageProcessor#msgCheck, its "request queueId is illegal",
+    TopicValidator#isNotAllowedSendTopic.
     """
     if puts:
         where = f"{sent.topic}/{sent.queue_id}"

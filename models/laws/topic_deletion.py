@@ -185,6 +185,8 @@ def deletion_ends_where_the_log_did(
 def deletion_is_refused_with_reason(why: str) -> Iterator[Violation]:
     """Asked of a refused deletion if neither has happened since the store started.
 
+    A broker always refuses it for a topic that is RocketMQ's own.
+
     A disk that is only nearly full stops puts, not deletions, which make room.
     """
     yield Violation("deletion", f"it was refused: {why}", "the messages go")

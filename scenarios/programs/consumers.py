@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
-from crashmq.models.files.record import RETRY_PREFIX
+from crashmq.models.files.record import RETRY_PREFIX, SCHEDULE_TOPIC
 from crashmq.models.ops import (
     AdvanceClock,
     ChangeTopic,
@@ -806,7 +806,7 @@ def send(draft: Draft) -> None:
 def _change_topic(draft: Draft) -> None:
     """Add ops: a topic gets more or fewer queues, or is closed; then it is sent to."""
     chance, add = draft.chance, draft.add
-    topic = chance.pick((*NEW_TOPICS, chance.pick(draft.space.of_producers).topic))
+    topic = chance.pick((*NEW_TOPICS, chance.pick(draft.space.addresses).topic))
     read_queues, write_queues = chance.pick(QUEUES_READ), chance.pick(QUEUES_WRITTEN)
     change = ChangeTopic(topic, read_queues, write_queues, not chance.one_in(3))
     add(_amid_a_fault(draft, change))
@@ -850,9 +850,9 @@ def _lock_queues(draft: Draft, one: StartConsumer) -> None:
 def _sent(draft: Draft, one: StartConsumer, most: int) -> SendMessage:
     chance, space = draft.chance, draft.space
     size, level = chance.pick(space.sizes).extra, chance.pick(LEVELS)
-    address = chance.pick(space.of_producers)
+    address = chance.pick(space.addresses)
     if chance.one_in(ELSEWHERE):
-        topics = (address.topic, *NEW_TOPICS)
+        topics = (address.topic, *NEW_TOPICS, SCHEDULE_TOPIC)
         queue_id = address.queue_id
         if chance.one_in(PAST_THE_QUEUES):
             queue_id = chance.pick(LAST_QUEUES)

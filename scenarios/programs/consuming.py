@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
+from crashmq.models.files.record import SCHEDULE_TOPIC
 from crashmq.models.ops import (
     AdvanceClock,
     AskBroker,
@@ -41,6 +42,8 @@ INTERVAL: Final = AdvanceClock(5000)
 THOROUGH: Final = AdvanceClock(10_000)
 RESTOCKED = 6
 """One phrase of so many begins with more messages to consume."""
+REFUSED = 12
+"""One deletion of a topic in so many asks for the broker's own, which it keeps."""
 ACTIONS_MAX = 14
 """So many disk actions a persist makes at most, and a stop or start at first."""
 
@@ -185,10 +188,11 @@ def _delete(draft: Draft) -> None:
 
     It is created again afterwards.
     """
-    chance = draft.chance
-    address = chance.pick(draft.space.of_producers)
-    queue_id = address.queue_id if chance.coin() else -1
-    op = DeleteTopic(address.topic, queue_id)
+    chance, address = draft.chance, _address(draft)
+    topic, queue_id = address.topic, address.queue_id if chance.coin() else -1
+    if queue_id < 0 and chance.one_in(REFUSED):
+        topic = SCHEDULE_TOPIC
+    op = DeleteTopic(topic, queue_id)
     match chance.pick(DELETED_BY):
         case "alone":
             draft.add(op)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal, NamedTuple, TypeVar
 
-from crashmq.models.files.record import SCHEDULE_TOPIC
 from crashmq.models.ops import (
     ALL_TIME_MS,
     ConsumeStatus,
@@ -296,16 +295,6 @@ class Space:
         assert self.delay_levels or "delay" not in self.kinds
         deletes = self.deletions and self.crash_kinds and self.faults
         assert deletes or "delete" not in self.kinds
-
-    @property
-    def of_producers(self) -> tuple[Address, ...]:
-        """Addresses without those of the broker's own topic.
-
-        Producers and administrators leave it alone.
-
-        Source: TopicValidator#isNotAllowedSendTopic, AdminBrokerProcessor#deleteTopic.
-        """
-        return tuple([one for one in self.addresses if one.topic != SCHEDULE_TOPIC])
 
 
 def often(*weighted: tuple[T, int]) -> tuple[T, ...]:

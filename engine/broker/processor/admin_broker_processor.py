@@ -17,6 +17,7 @@ from crashmq.engine.common.subscription_group_config import SubscriptionGroupCon
 from crashmq.engine.common.topic_config import TopicConfig
 from crashmq.engine.host.probe import probe
 from crashmq.engine.remoting.response_code import ResponseCode
+from crashmq.engine.store.errors import SystemTopic
 from crashmq.engine.store.message.message import is_system_topic, is_topic
 from crashmq.engine.store.message_store import MessageStore
 
@@ -25,6 +26,7 @@ LATEST = -1
 
 OUT_OF_RANGE = probe("admin.reset.out_of_range", "a reset had no place in its queue")
 TO_A_TIME = probe("admin.reset.to_a_time", "a reset went by the time of messages")
+KEPT = probe("admin.delete.kept", "RocketMQ's own topic was to be deleted")
 
 
 class ResetResponse(NamedTuple):
@@ -54,12 +56,16 @@ class AdminBrokerProcessor:
             1 if it had messages, else 0.
 
         Raises:
+            SystemTopic: the topic is one of RocketMQ's own, and is kept.
             StoreStopped: the store accepts no deletion; the groups keep their
                 offsets.
             OSError: the disk failed, and some of it may be done.
 
         Source: AdminBrokerProcessor#deleteTopic.
         """
+        if is_system_topic(topic):
+            KEPT.hit()
+            raise SystemTopic(f"topic {topic} is RocketMQ's own and is never deleted.")
         with self._offsets.removal(Part(topic=topic)):
             queues = self._queues_of(topic)
             self._topics.delete_topic_config(topic)

@@ -41,6 +41,7 @@ from crashmq.engine.store.message.message import (
     PROPERTY_MULTI_QUEUE_OFFSET,
     PROPERTY_WAIT_STORE_OK,
     Message,
+    is_not_sent_to,
 )
 from crashmq.engine.store.message.message_decoder import MessageExt, decode_message_ext
 from crashmq.engine.store.results import PutMessageResult, PutMessageStatus
@@ -58,6 +59,7 @@ RETRIED = probe("send_back.retried", "a message came back to be consumed again")
 DEAD = probe("send_back.dead", "a message came back too often, or for good")
 GONE = probe("send_back.gone", "a message was sent back that the log no longer holds")
 UNRETRIED = probe("send_back.no_queue", "a group without retry queues sent one back")
+OF_ITS_OWN = probe("send_back.sent.own", "a message was sent to RocketMQ's own topic")
 DEAD_AT_ONCE = probe("send_back.sent.dead", "a message sent to a retry topic was dead")
 NO_SUCH_QUEUE = probe(
     "send_message.no_queue", "a message was sent to a queue past its topic's queues"
@@ -114,7 +116,8 @@ class SendMessageProcessor:
         ``max_reconsume_times`` tries, and at once if a client of the group holds a
         lock: then the group consumes in order, and has retried by itself.
 
-        A message for a queue that its topic does not have is refused.
+        A message for a queue that its topic does not have is refused, and so is one for
+        a topic that is RocketMQ's own.
 
         Raises:
             OSError: the disk failed before the message was put.
@@ -136,6 +139,10 @@ class SendMessageProcessor:
             if topic is None:
                 return _no_retry_queue(name)
             return self._put(message, topic)
+        if is_not_sent_to(message.topic):
+            OF_ITS_OWN.hit()
+            why = f"topic {message.topic} is RocketMQ's own: send to another."
+            return SendResponse(ResponseCode.NO_PERMISSION, remark=why)
         known = self.topic_of(message.topic, queue_nums)
         if known is None:
             why = f"topic {message.topic} does not exist: create it."
