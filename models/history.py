@@ -417,6 +417,19 @@ class SentBack:
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
+class SentBackInVain:
+    """A broker has refused a message that a consumer sent back.
+
+    ``code`` is its answer; ``is_put``: it had passed the message to its store.
+    """
+
+    queue: OneQueue
+    code: str
+    is_put: bool
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True)
 class SendAnswered:
     """A broker has answered a producer; ``message`` is what the producer sent.
 
@@ -734,6 +747,7 @@ Happening: TypeAlias = (
     | ConsumerSuspended
     | ResetTold
     | SentBack
+    | SentBackInVain
     | SendAnswered
     | LocksAnswered
     | LocksReturned
@@ -1259,6 +1273,7 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None] | None] = {
     ConsumerSuspended: None,
     ResetTold: None,
     SentBack: None,
+    SentBackInVain: None,
     SendAnswered: None,
     LocksAnswered: None,
     LocksReturned: None,

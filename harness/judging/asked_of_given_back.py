@@ -5,6 +5,7 @@ from __future__ import annotations
 from crashmq.harness.judging.asking import Breaches, asked
 from crashmq.models.files.record import DLQ_PREFIX, RETRY_PREFIX
 from crashmq.models.knowledge.moments_of_consumers import (
+    BackRefused,
     GroupConfigsSeen,
     MessageConsumed,
     MessageSent,
@@ -19,6 +20,7 @@ from crashmq.models.laws.giving_back import (
     GivenBack,
     given_back_as_of_its_topic,
     given_back_for_its_tries,
+    given_back_to_the_store,
     given_back_where_somebody_looks,
     sent_once_and_as_it_was,
     sent_to_its_retries_or_dead_letters,
@@ -87,6 +89,11 @@ def _ask_rty_2(at: MessageSentBack) -> Breaches:
 @asked(given_back_for_its_tries, on=MessageSentBack)
 def _ask_rty_3(at: MessageSentBack) -> Breaches:
     return given_back_for_its_tries.judge(_given(at), at.copies)
+
+
+@asked(given_back_to_the_store, on=BackRefused)
+def _ask_rty_7(at: BackRefused) -> Breaches:
+    return given_back_to_the_store.judge(at.queue, at.code, is_put=at.is_put)
 
 
 @asked(

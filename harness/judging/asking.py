@@ -90,6 +90,7 @@ from crashmq.models.knowledge.moments import (
     TopicsGone,
 )
 from crashmq.models.knowledge.moments_of_consumers import (
+    BackRefused,
     ConsumerCommitted,
     ExpiredLeft,
     FailureSentBack,
@@ -236,7 +237,13 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
             *(LockAnswered, LockNeeded, QueueGivenBack, QueueBegunAnew),
             *(ConsumerCommitted, PullMoved, MoveTaken, MembersListed, TopicsNeeded),
             *(HeartbeatOver, LocksRenewed, QueuePersisted, QueuesTaken),
-            *(FailureSentBack, GivenBackAgain, PullsSuspended, MessageSent),
+            *(
+                FailureSentBack,
+                BackRefused,
+                GivenBackAgain,
+                PullsSuspended,
+                MessageSent,
+            ),
             *(ResetObeyed, TopicsChanged),
         ),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS, Fact.TRACKS_PROGRESS),

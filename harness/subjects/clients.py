@@ -74,6 +74,7 @@ from crashmq.models.history import (
     ResetTold,
     Resubscribed,
     SentBack,
+    SentBackInVain,
 )
 from crashmq.models.observations import Done, Observation, Ran, Skipped
 from crashmq.models.ops import (
@@ -518,9 +519,11 @@ class _Client:
             answer = broker.send_message_processor.consumer_send_msg_back(
                 group, message.phy_offset, delay_level, max_reconsume_times, record
             )
-            if answer.code is not ResponseCode.SUCCESS:
-                raise BrokerFailed(answer.remark)
             queue = OneQueue(self.op.client, group, message.topic, message.queue_id)
+            if answer.code is not ResponseCode.SUCCESS:
+                code, is_put = answer.code.name, answer.result is not None
+                self._clients.note(SentBackInVain(queue, code, is_put))
+                raise BrokerFailed(answer.remark)
             self._clients.note(SentBack(queue, record))
         self._refused = was_refused
 

@@ -131,6 +131,18 @@ class MessageSentBack(Moment):
 
 
 @dataclass(slots=True)
+class BackRefused(Moment):
+    """A broker has refused a message that a consumer sent back.
+
+    ``code`` is its answer; ``is_put``: it had passed the message to its store.
+    """
+
+    queue: OneQueue
+    code: str
+    is_put: bool
+
+
+@dataclass(slots=True)
 class MessageGivenUp(Moment):
     """A consumer sent back a message when it cleaned expired messages.
 

@@ -24,6 +24,7 @@ from crashmq.models.history import (
     Resubscribed,
     SendAnswered,
     SentBack,
+    SentBackInVain,
 )
 from crashmq.models.knowledge.beginnings import NOT_KNOWN, taken_at, where_moved
 from crashmq.models.knowledge.consumption import (
@@ -35,6 +36,7 @@ from crashmq.models.knowledge.consumption import (
 from crashmq.models.knowledge.knowledge import Knowledge
 from crashmq.models.knowledge.moments import At, Moment, OffsetAnswered, QueueBegun
 from crashmq.models.knowledge.moments_of_consumers import (
+    BackRefused,
     ConsumerCommitted,
     GroupIsAt,
     LockNeeded,
@@ -83,7 +85,7 @@ _OF_THEIRS = frozenset(
     {
         *(ConsumerBegan, ConsumerEnded, Resubscribed, QueuesHeld),
         *(LocksAnswered, LocksReturned, OffsetRead, PullSent, PullReceived),
-        *(Consumed, SentBack, SendAnswered, OffsetSent),
+        *(Consumed, SentBack, SentBackInVain, SendAnswered, OffsetSent),
         *(ListenerReturned, ExpiredCleaned, ResetTold),
     }
 )
@@ -139,10 +141,8 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             yield from _saw_consumed(at, event, at_ms)
         case ListenerReturned() | ExpiredCleaned():
             yield from walk_expired(at, event, at_ms)
-        case SentBack(queue, record):
-            yield from saw_given_up(at, queue, record, at_ms)
-            yield _saw_sent_back(at, queue, record)
-            yield from saw_topics_needed(at, queue.group)
+        case SentBack() | SentBackInVain():
+            yield from _saw_back(at, event, at_ms)
         case SendAnswered():
             yield from saw_send(at, event, at_ms)
         case ResetTold(queue, offset):
@@ -372,6 +372,15 @@ def _needs_lock(at: At, queue: OneQueue) -> Iterator[Moment]:
     known = at.known.consumption
     if known.is_locking(queue.client):
         yield LockNeeded(*at, queue, queue in known.locks.of_clients)
+
+
+def _saw_back(at: At, event: SentBack | SentBackInVain, at_ms: int) -> Iterator[Moment]:
+    if isinstance(event, SentBackInVain):
+        yield BackRefused(*at, event.queue, event.code, event.is_put)
+        return
+    yield from saw_given_up(at, event.queue, event.record, at_ms)
+    yield _saw_sent_back(at, event.queue, event.record)
+    yield from saw_topics_needed(at, event.queue.group)
 
 
 def _saw_sent_back(at: At, queue: OneQueue, record: bytes) -> MessageSentBack:

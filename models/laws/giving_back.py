@@ -211,6 +211,26 @@ def sent_once_and_as_it_was(
             yield Violation(sent.unique_key, seen, f"as {_unlike(expected, copy)}")
 
 
+@law(
+    "RTY-7",
+    "a broker passes a message that a consumer sends back to its store, unless it does "
+    "not know the consumer's group",
+    catalogue="I12",
+)
+def given_back_to_the_store(
+    queue: OneQueue, code: str, *, is_put: bool
+) -> Iterator[Violation]:
+    """Asked of refusals. The store may refuse it, or not answer in time.
+
+    Each group has a retry queue, and the consumer hands the message over with its
+    bytes, so the log need not hold it any more.
+
+    Source: AbstractSendMessageProcessor#consumerSendMsgBack.
+    """
+    if not is_put and code != "SUBSCRIPTION_GROUP_NOT_EXIST":
+        yield Violation(queue.name, f"it is refused with {code}", "it is put")
+
+
 def _dead_letters_of(sent: MessageToPut) -> str:
     """The dead-letter topic beside the retry topic of a message."""
     return f"{DLQ_PREFIX}{sent.topic.removeprefix(RETRY_PREFIX)}"
