@@ -1070,7 +1070,15 @@ class Step:
     def is_undisturbed(self) -> bool:
         """Whether the op ran alone, to its end, and no call to the disk failed."""
         is_whole = self.is_alone and self.crash is None and not self.raised
-        return is_whole and not (self.starts or self.met or self.is_unreadable)
+        failed = self.met or self.is_unreadable or self.lacked_room
+        return is_whole and not (self.starts or failed)
+
+    @property
+    def lacked_room(self) -> bool:
+        """Whether a call met a full disk."""
+        first = self.entries[0].event if self.entries else None
+        before = first.world if isinstance(first, OpBegan) else self.world
+        return self.world.full_calls > before.full_calls
 
     @property
     def is_quiet(self) -> bool:

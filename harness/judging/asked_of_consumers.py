@@ -311,7 +311,7 @@ def _ask_con_22(at: PullTimed) -> Breaches:
     return no_queue_is_pulled_too_soon.judge(at.queue, at.at_ms, at.least_ms)
 
 
-@asked(a_client_renews_what_runs_out, on=HeartbeatOver, needs=(Fact.HAD_ROOM,))
+@asked(a_client_renews_what_runs_out, on=HeartbeatOver)
 def _ask_con_23(at: HeartbeatOver) -> Breaches:
     missing = () if at.is_heard else (f"its heartbeat for {at.group}",)
     return a_client_renews_what_runs_out.judge(at.client, missing)
