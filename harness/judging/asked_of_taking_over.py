@@ -5,7 +5,10 @@ from __future__ import annotations
 from crashmq.harness.judging.asking import Breaches, asked
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.moments import StartLeft
-from crashmq.models.laws.taking_over import what_others_left_is_kept
+from crashmq.models.laws.taking_over import (
+    no_unit_of_others_is_cut,
+    what_others_left_is_kept,
+)
 
 
 @asked(
@@ -17,3 +20,23 @@ from crashmq.models.laws.taking_over import what_others_left_is_kept
 def _ask_rec_21(at: StartLeft) -> Breaches:
     slots = at.known.setup.index_slots
     return what_others_left_is_kept.judge(at.found, at.look.image(), slots)
+
+
+def _may_not_adopt(at: StartLeft) -> bool:
+    known = at.known
+    is_sound = not (known.is_degraded or known.setup.adopt)
+    return is_sound and at.found.is_of_others
+
+
+@asked(
+    no_unit_of_others_is_cut,
+    on=StartLeft,
+    needs=(Fact.READS_WORKED,),
+    where=_may_not_adopt,
+)
+def _ask_rec_22(at: StartLeft) -> Breaches:
+    model = at.known.model
+    deleted = {*model.deleted, *model.may_be_deleted}
+    whole = {topic for topic, queue_id in deleted if queue_id < 0}
+    keys = {key for key in at.found.queue_at if key in deleted or key[0] in whole}
+    return no_unit_of_others_is_cut.judge(at.found, at.look.image(), keys)

@@ -274,6 +274,10 @@ class LogImage:
             return self._without_dead(by_queue)
         return by_queue
 
+    def goes_on_behind(self, phy_offset: int) -> bool:
+        """Whether whole records lie behind the log's end, from ``phy_offset`` on."""
+        return any(one.phy_offset >= phy_offset for one in self.records_beyond)
+
     def _without_dead(
         self, by_queue: dict[QueueKey, list[Record]]
     ) -> dict[QueueKey, list[Record]]:

@@ -82,6 +82,11 @@ class QueueImage(NamedTuple):
         return self.topic, self.queue_id
 
     @property
+    def all_units(self) -> tuple[Unit, ...]:
+        """What a reader sees, and the units past that end."""
+        return (*self.units, *self.stray_units)
+
+    @property
     def name(self) -> str:
         """``topic/queue_id``."""
         return f"{self.topic}/{self.queue_id}"

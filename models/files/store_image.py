@@ -169,6 +169,21 @@ class StoreImage:
         return {queue.key: queue for queue in self.consume_queues}
 
     @lazy
+    def is_of_others(self) -> bool:
+        """Whether the files do not show that this store wrote all of the log.
+
+        Its orderly end leaves a mark that covers the whole log, and nothing behind it.
+        A confirm_phy_offset is RocketMQ's.
+        """
+        mark, log = self.checkpoint.mark, self.commit_log
+        if mark is None:
+            return True
+        ours = mark.durable_offset
+        is_past = log.max_phy_offset > ours or log.goes_on_behind(ours)
+        confirmed = self.checkpoint.is_confirmed_by_others
+        return confirmed or (not self.abort and is_past)
+
+    @lazy
     def live_units(self) -> tuple[tuple[QueueImage, tuple[Unit, ...]], ...]:
         """Each queue with its units from its min offset on, the only ones ever read.
 

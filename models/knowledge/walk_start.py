@@ -104,7 +104,7 @@ def start_over(
     at_full_size = extended(found, setup.log_file_size) if log_is_damaged else found
     is_windowed = reads_in_a_window(setup)
     is_foreign = bool(damaged) and not setup.adopt
-    is_foreign = is_foreign and (_is_of_others(found) or known.is_degraded)
+    is_foreign = is_foreign and (found.is_of_others or known.is_degraded)
     is_sound = not (known.disk_failed or known.is_degraded)
     if is_foreign and known.end is End.ORDERLY and is_sound:
         is_foreign = not _is_as_an_orderly_end_leaves(found, setup, damaged)
@@ -174,32 +174,13 @@ def _cuts_whole_records(found: StoreImage, setup: Setup) -> bool:
     mark = found.checkpoint.mark
     if mark is not None:
         is_refused = setup.on_damage == "refuse" and not found.abort
-        return is_refused and _goes_on_behind(log, mark)
+        return is_refused and log.goes_on_behind(mark.durable_offset)
     bases = [file.base for file in log.files]
     is_run = all(after - base == log.file_size for base, after in pairwise(bases))
     if found.abort or not is_run or len(bases) <= RECOVERED_FILES:
         return bool(log.records_beyond)
     until = bases[-RECOVERED_FILES]
     return log.max_phy_offset >= until and bool(log.records_beyond)
-
-
-def _is_of_others(found: StoreImage) -> bool:
-    """Whether the files do not show that this store wrote all of the log.
-
-    Its orderly end leaves a mark that covers the whole log, and nothing behind it. A
-    confirm_phy_offset is RocketMQ's.
-    """
-    mark, log = found.checkpoint.mark, found.commit_log
-    if mark is None:
-        return True
-    is_past = log.max_phy_offset > mark.durable_offset or _goes_on_behind(log, mark)
-    confirmed = found.checkpoint.is_confirmed_by_others
-    return confirmed or (not found.abort and is_past)
-
-
-def _goes_on_behind(log: LogImage, mark: Mark) -> bool:
-    """Whether whole records lie behind the log's end that the mark does not cover."""
-    return any(one.phy_offset >= mark.durable_offset for one in log.records_beyond)
 
 
 def _lost_offsets(found: StoreImage, unreadable: Sequence[Damaged]) -> str:

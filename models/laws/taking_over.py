@@ -7,9 +7,10 @@ of what it finds.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from crashmq.models.files.deleted import DELETED_PATH
+from crashmq.models.files.log import QueueKey
 from crashmq.models.files.store_image import StoreImage
 from crashmq.models.laws.registry import law
 from crashmq.models.verdict import Violation
@@ -62,6 +63,40 @@ def what_others_left_is_kept(
     if not found.abort:
         yield from _lost_units(found, left)
         yield from _lost_entries(found, left, index_slots)
+
+
+@law(
+    "REC-22",
+    "a start on a directory that another program may have written to since it was "
+    "marked removes a unit only if dispatch writes one for that queue_offset again, "
+    "and else refuses",
+    catalogue="I9 I10",
+)
+def no_unit_of_others_is_cut(
+    found: StoreImage, left: StoreImage, deleted: Collection[QueueKey] = ()
+) -> Iterator[Violation]:
+    """Compares the units before and after a start that ran alone and succeeded.
+
+    After a crash, units that point past the end of the log may go.
+
+    Args:
+        found: the files before.
+        left: the files after.
+        deleted: the queues whose messages were deleted, or may have been.
+    """
+    log = found.commit_log
+    for queue in found.consume_queues:
+        now = left.queue_at.get(queue.key)
+        kept = frozenset(now.all_units) if now is not None else frozenset()
+        lost = [unit for unit in queue.all_units if unit not in kept]
+        if not lost or queue.key in deleted:
+            continue
+        built = {one.queue_offset for one in log.indexed_records.get(queue.key, ())}
+        for unit in lost:
+            is_behind = found.abort and unit.phy_offset >= log.max_phy_offset
+            if not (unit.is_pre_blank or is_behind or unit.queue_offset in built):
+                where = queue.where(unit.queue_offset)
+                yield Violation(where, "the unit is gone", "a refusal to start")
 
 
 def _lost_units(found: StoreImage, left: StoreImage) -> Iterator[Violation]:
