@@ -89,6 +89,8 @@ class Share(NamedTuple):
         wanted: the subscription of its newest pull; None: unknown.
         begun: the offset at which it began, or a huge number while unknown.
         begins_group: its group had no offset then, so the group begins there too.
+        was_reset: the group's offset was reset since, and the consumer has not heard of
+            it.
         failed: messages that failed and that the consumer will try again itself.
         uncommitted: unique keys of the messages that its listener has consumed and not
             committed; they count as consumed once it commits.
@@ -107,6 +109,7 @@ class Share(NamedTuple):
     wanted: Asked | None = EVERYTHING
     begun: int = _NOWHERE
     begins_group: bool = False
+    was_reset: bool = False
     failed: tuple[Failed, ...] = ()
     uncommitted: frozenset[str] = _NO_MESSAGE
     given: tuple[Begun, ...] = ()
@@ -147,6 +150,7 @@ class Share(NamedTuple):
             answers=(),
             waiting=pulled,
             begun=_NOWHERE,
+            was_reset=False,
             failed=(),
             given=(),
         )
@@ -390,7 +394,12 @@ class Consumption(Forked):
         for shares in (self.shares, self.leaving):
             for queue, share in shares.items():
                 if self.key_of(queue) == key:
-                    shares[queue] = share._replace(begins_group=False)
+                    shares[queue] = share._replace(begins_group=False, was_reset=True)
+
+    def has_missed_a_reset(self, queue: OneQueue) -> bool:
+        """Whether a consumer's group was reset since it has heard of its offset."""
+        known = [self.taken.get(queue), self.shares.get(queue), self.leaving.get(queue)]
+        return any(one is not None and one.was_reset for one in known)
 
     def told_to_begin(self, queue: OneQueue, offset: int) -> None:
         """Record that a broker tells a consumer to begin its queue at an offset.

@@ -248,13 +248,17 @@ def is_owed_nothing(known: Knowledge, group: str) -> bool:
 
 def _saw_commit(at: At, queue: OneQueue, offset: int) -> None:
     """Record a committed offset, which the broker may have accepted or not."""
-    known = at.known.consumption
+    known, progress = at.known.consumption, at.known.progress
     key = known.key_of(queue)
     known.committed(queue, offset)
     if known.is_broadcast(queue.client):
         known.local[key] = offset
-    else:
-        at.known.progress.set(key, offset, is_certain=False)
+        return
+    progress.set(key, offset, is_certain=False)
+    if known.has_missed_a_reset(queue) and not progress.pending.get(key):
+        # Two consumers may hold a queue at a rebalance. Once the pull of one has picked
+        # the reset up, the broker takes what the other has committed before it.
+        known.owed.began_again_at(key, offset)
 
 
 def _saw_offset_sent(at: At, event: OffsetSent) -> Iterator[Moment]:
