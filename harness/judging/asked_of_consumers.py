@@ -193,7 +193,11 @@ def _ask_con_7(at: QueuesShared) -> Breaches:
     return each_queue_has_one_consumer.judge(at.group, at.queues, at.held)
 
 
-@asked(every_message_is_consumed, on=GroupCaughtUp, needs=(Fact.UNDAMAGED_LOG,))
+@asked(
+    every_message_is_consumed,
+    on=GroupCaughtUp,
+    needs=(Fact.UNDAMAGED_LOG, Fact.TOPIC_STANDS),
+)
 def _ask_con_2(at: GroupCaughtUp) -> Breaches:
     return every_message_is_consumed.judge(at.key, at.left)
 
@@ -245,7 +249,11 @@ def _ask_con_16(at: QueueBegunAnew) -> Breaches:
     return a_beginning_is_told.judge(at.queue, at.told)
 
 
-@asked(an_idle_group_is_at_the_end, on=GroupIdle, needs=(Fact.UNDAMAGED_LOG,))
+@asked(
+    an_idle_group_is_at_the_end,
+    on=GroupIdle,
+    needs=(Fact.UNDAMAGED_LOG, Fact.TOPIC_STANDS),
+)
 def _ask_con_17(at: GroupIdle) -> Breaches:
     return an_idle_group_is_at_the_end.judge(at.key, at.told, at.end)
 

@@ -205,7 +205,6 @@ class Judge:
     def judge_consumed(self) -> None:
         """Ask the laws of groups whose consumers should have nothing left to do."""
         known = self.known.consumption
-        half_deleted = self.known.progress.topics.half_deleted
         at = At(_NOTHING_DONE, self.known, self, _NOWHERE)
         for group, op in sorted(known.newest.items()):
             if known.subscriptions.is_torn(op.group, filters=self.known.setup.filters):
@@ -215,8 +214,6 @@ class Judge:
             queues = covered((living or [op])[0], living, self.known.setup)
             self.ask([QueuesShared(*at, group, queues, members)])
             for queue in queues:
-                if queue[0] in half_deleted:
-                    continue  # its messages may be there, and the broker not know it
                 key = (group, *queue)
                 left = [*known.passed_over(key, self.known.model, _ANYWHERE)]
                 self.ask([GroupCaughtUp(*at, key, left)])
@@ -231,8 +228,6 @@ class Judge:
             if known.subscriptions.is_torn(queue.group, filters=filters):
                 continue
             end = model.next_queue_offset(key[1:])
-            if queue.topic in self.known.progress.topics.half_deleted:
-                continue
             if not end and model.dead_below(key[1:]):
                 continue  # it was deleted, and is there no more to tell an end of
             if queue in known.shares and known.held_by(key) == [queue.client]:

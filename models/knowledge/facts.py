@@ -30,7 +30,11 @@ from crashmq.models.knowledge.moments import (
     SearchOver,
     TimeFound,
 )
-from crashmq.models.knowledge.moments_of_consumers import LockAnswered
+from crashmq.models.knowledge.moments_of_consumers import (
+    GroupCaughtUp,
+    GroupIdle,
+    LockAnswered,
+)
 from crashmq.models.knowledge.moments_of_pulls import PullAnswered, PullKept
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
 from crashmq.models.ops import Capability, Crash, During, EndConsumer
@@ -70,6 +74,7 @@ class Fact(Enum):
     QUEUE_IS_SETTLED = "it is certain how far the queue is dispatched, and if deleted"
     TOPIC_STAYS = "no other op deleted the topic while the op ran"
     TOPIC_IS_SETTLED = "nothing in the step made or deleted the topic, or lost it"
+    TOPIC_STANDS = "no deletion of the queue's topic has begun, unless it ended"
     LOCK_IS_SETTLED = (
         "nobody else asked for the queue's lock, or gave it back, meanwhile"
     )
@@ -345,6 +350,11 @@ def _lock_is_settled(at: Moment) -> bool:
     return not others
 
 
+def _topic_stands(at: Moment) -> bool:
+    assert isinstance(at, GroupCaughtUp | GroupIdle), at
+    return at.key[1] not in at.known.progress.topics.half_deleted
+
+
 def _content_is_known(at: Moment) -> bool:
     match at:
         case (
@@ -394,6 +404,7 @@ HOLDS: Final[Mapping[Fact, Callable[[Moment], bool]]] = {
     Fact.TOPIC_STAYS: _topic_stays,
     Fact.ANSWERS_ALL: _answers_all,
     Fact.TOPIC_IS_SETTLED: _topic_is_settled,
+    Fact.TOPIC_STANDS: _topic_stands,
     Fact.LOCK_IS_SETTLED: _lock_is_settled,
     Fact.CONTENT_IS_KNOWN: _content_is_known,
     Fact.READING_IS_KNOWN: _reading_is_known,
