@@ -13,6 +13,7 @@ from crashmq.models.laws.giving_back import (
     GivenBack,
     given_back_as_of_its_topic,
     given_back_for_its_tries,
+    given_back_to_the_store,
     given_back_where_somebody_looks,
     sent_once_and_as_it_was,
     sent_to_its_retries_or_dead_letters,
@@ -145,3 +146,12 @@ def test_only_what_is_sent_to_a_retry_topic_may_lie_elsewhere() -> None:
     assert judge(sent, [replace(sent, queue_id=0)], DEFAULT_LEVELS)
     assert judge(sent, [replace(sent, topic="%DLQ%T0", queue_id=0)], DEFAULT_LEVELS)
     assert not judge(LETTER, [LETTER], DEFAULT_LEVELS)
+
+
+def test_a_refusal_is_the_stores_or_of_an_unknown_group() -> None:
+    judge = given_back_to_the_store.violations
+    queue = OneQueue("c0", "g", "T0", 1)
+
+    assert judge(queue, "SYSTEM_ERROR", is_put=False)
+    assert not judge(queue, "SYSTEM_ERROR", is_put=True)
+    assert not judge(queue, "SUBSCRIPTION_GROUP_NOT_EXIST", is_put=False)
