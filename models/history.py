@@ -417,7 +417,7 @@ class SentBack:
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
-class SentBackInVain:
+class SendBackRefused:
     """A broker has refused a message that a consumer sent back.
 
     ``code`` is its answer; ``is_put``: it had passed the message to its store.
@@ -747,7 +747,7 @@ Happening: TypeAlias = (
     | ConsumerSuspended
     | ResetTold
     | SentBack
-    | SentBackInVain
+    | SendBackRefused
     | SendAnswered
     | LocksAnswered
     | LocksReturned
@@ -1281,7 +1281,7 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None] | None] = {
     ConsumerSuspended: None,
     ResetTold: None,
     SentBack: None,
-    SentBackInVain: None,
+    SendBackRefused: None,
     SendAnswered: None,
     LocksAnswered: None,
     LocksReturned: None,

@@ -73,8 +73,8 @@ from crashmq.models.history import (
     QueuesHeld,
     ResetTold,
     Resubscribed,
+    SendBackRefused,
     SentBack,
-    SentBackInVain,
 )
 from crashmq.models.observations import Done, Observation, Ran, Skipped
 from crashmq.models.ops import (
@@ -522,7 +522,7 @@ class _Client:
             queue = OneQueue(self.op.client, group, message.topic, message.queue_id)
             if answer.code is not ResponseCode.SUCCESS:
                 code, is_put = answer.code.name, answer.result is not None
-                self._clients.note(SentBackInVain(queue, code, is_put))
+                self._clients.note(SendBackRefused(queue, code, is_put))
                 raise BrokerFailed(answer.remark)
             self._clients.note(SentBack(queue, record))
         self._refused = was_refused

@@ -23,8 +23,8 @@ from crashmq.models.history import (
     ResetTold,
     Resubscribed,
     SendAnswered,
+    SendBackRefused,
     SentBack,
-    SentBackInVain,
 )
 from crashmq.models.knowledge.beginnings import NOT_KNOWN, taken_at, where_moved
 from crashmq.models.knowledge.consumption import (
@@ -85,7 +85,7 @@ _OF_THEIRS = frozenset(
     {
         *(ConsumerBegan, ConsumerEnded, Resubscribed, QueuesHeld),
         *(LocksAnswered, LocksReturned, OffsetRead, PullSent, PullReceived),
-        *(Consumed, SentBack, SentBackInVain, SendAnswered, OffsetSent),
+        *(Consumed, SentBack, SendBackRefused, SendAnswered, OffsetSent),
         *(ListenerReturned, ExpiredCleaned, ResetTold),
     }
 )
@@ -141,7 +141,7 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             yield from _saw_consumed(at, event, at_ms)
         case ListenerReturned() | ExpiredCleaned():
             yield from walk_expired(at, event, at_ms)
-        case SentBack() | SentBackInVain():
+        case SentBack() | SendBackRefused():
             yield from _saw_back(at, event, at_ms)
         case SendAnswered():
             yield from saw_send(at, event, at_ms)
@@ -378,8 +378,10 @@ def _needs_lock(at: At, queue: OneQueue) -> Iterator[Moment]:
         yield LockNeeded(*at, queue, queue in known.locks.of_clients)
 
 
-def _saw_back(at: At, event: SentBack | SentBackInVain, at_ms: int) -> Iterator[Moment]:
-    if isinstance(event, SentBackInVain):
+def _saw_back(
+    at: At, event: SentBack | SendBackRefused, at_ms: int
+) -> Iterator[Moment]:
+    if isinstance(event, SendBackRefused):
         yield BackRefused(*at, event.queue, event.code, event.is_put)
         return
     yield from saw_given_up(at, event.queue, event.record, at_ms)

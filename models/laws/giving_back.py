@@ -213,8 +213,8 @@ def sent_once_and_as_it_was(
 
 @law(
     "RTY-7",
-    "a broker passes a message that a consumer sends back to its store, unless it does "
-    "not know the consumer's group",
+    "when a consumer sends a message back, the broker passes it to its store, unless "
+    "it does not know the consumer's group",
     catalogue="I12",
 )
 def given_back_to_the_store(

@@ -68,8 +68,8 @@ def what_others_left_is_kept(
 @law(
     "REC-22",
     "a start on a directory that another program may have written to since it was "
-    "marked removes a unit only if dispatch writes one for that queue_offset again, "
-    "and else refuses",
+    "marked removes a unit only if dispatch writes one for that queue_offset again; "
+    "otherwise it refuses",
     catalogue="I9 I10",
 )
 def no_unit_of_others_is_cut(
@@ -77,7 +77,8 @@ def no_unit_of_others_is_cut(
 ) -> Iterator[Violation]:
     """Compares the units before and after a start that ran alone and succeeded.
 
-    After a crash, units that point past the end of the log may go.
+    What cannot point at any record is no unit. After a crash, units that point past
+    the end of the log may go.
 
     Args:
         found: the files before.
@@ -93,8 +94,9 @@ def no_unit_of_others_is_cut(
             continue
         built = {one.queue_offset for one in log.indexed_records.get(queue.key, ())}
         for unit in lost:
+            is_any = unit.phy_offset >= 0 and unit.size > 0 and not unit.is_pre_blank
             is_behind = found.abort and unit.phy_offset >= log.max_phy_offset
-            if not (unit.is_pre_blank or is_behind or unit.queue_offset in built):
+            if is_any and not is_behind and unit.queue_offset not in built:
                 where = queue.where(unit.queue_offset)
                 yield Violation(where, "the unit is gone", "a refusal to start")
 

@@ -54,6 +54,11 @@ def test_a_unit_that_nobody_writes_again_is_missed() -> None:
     assert not cut(found, left, {("T0", 0)})
 
 
+def test_what_cannot_point_at_a_record_is_no_unit() -> None:
+    for spoilt in (unit_bytes(-1, 90), unit_bytes(0, 0), unit_bytes(7, -90)):
+        assert not cut(with_units(FIRST, spoilt), with_units(FIRST))
+
+
 @pytest.mark.parametrize("crashed", [False, True])
 def test_a_unit_past_the_log_may_go_after_a_crash_alone(crashed: bool) -> None:
     found = with_units(FIRST, SECOND, PAST_THE_END, crashed=crashed)
