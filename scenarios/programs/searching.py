@@ -12,7 +12,7 @@ from crashmq.models.ops import EVERYTHING, Capability
 from crashmq.models.program import Program, Setup
 from crashmq.scenarios.catalogue.scenarios import PARTNERS, Scenario
 from crashmq.scenarios.programs.chance import SeededChance
-from crashmq.scenarios.programs.mixing import mixed
+from crashmq.scenarios.programs.mixing import in_view, mixed
 from crashmq.scenarios.programs.options import with_options, with_what_options_need
 from crashmq.scenarios.programs.space import Space
 from crashmq.scenarios.programs.twists import twisted
@@ -49,7 +49,12 @@ def searched_program(
     def change(space: Space, setup: Setup) -> tuple[Space, Setup]:
         if mix is not None:
             space, setup = mix(space, setup)
-        return space, with_options(setup, options) if is_varied else setup
+        if is_varied:
+            setup = with_options(setup, options)
+            if setup.multi_dispatch:
+                # A light queue may lie in log files alone that a start leaves unread.
+                setup = in_view(space, setup)
+        return space, setup
 
     drawn = program_for(scenario, run, number, change=change)
     if is_varied:
