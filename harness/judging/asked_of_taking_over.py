@@ -36,7 +36,9 @@ def _may_not_adopt(at: StartLeft) -> bool:
 )
 def _ask_rec_22(at: StartLeft) -> Breaches:
     model = at.known.model
-    deleted = {*model.deleted, *model.may_be_deleted}
-    whole = {topic for topic, queue_id in deleted if queue_id < 0}
-    keys = {key for key in at.found.queue_at if key in deleted or key[0] in whole}
-    return no_unit_of_others_is_cut.judge(at.found, at.look.image(), keys)
+    deleted = [
+        key
+        for key in at.found.queue_at
+        if model.dead_below(key) or model.is_unsettled(key)
+    ]
+    return no_unit_of_others_is_cut.judge(at.found, at.look.image(), deleted)

@@ -176,12 +176,12 @@ class StoreImage:
         A confirm_phy_offset is RocketMQ's.
         """
         mark, log = self.checkpoint.mark, self.commit_log
-        if mark is None:
+        if mark is None or self.checkpoint.is_confirmed_by_others:
             return True
+        if self.abort:
+            return False
         ours = mark.durable_offset
-        is_past = log.max_phy_offset > ours or log.goes_on_behind(ours)
-        confirmed = self.checkpoint.is_confirmed_by_others
-        return confirmed or (not self.abort and is_past)
+        return log.max_phy_offset > ours or log.goes_on_behind(ours)
 
     @lazy
     def live_units(self) -> tuple[tuple[QueueImage, tuple[Unit, ...]], ...]:

@@ -78,10 +78,9 @@ def _is_taken(at: At, event: SendAnswered) -> bool | None:
 
 def _queues(at: At, topic: str) -> int | None:
     """How many queues the broker's file says that a topic has; -1: it is not there."""
+    has_its_own = topic.startswith(OF_GROUPS) or topic in NOT_SENT_TO
     is_changed = topic in at.known.progress.topics.changed
-    if topic.startswith(OF_GROUPS) or topic in NOT_SENT_TO:
-        return None
-    if is_changed or not _is_known(at):
+    if has_its_own or is_changed or not _is_known(at):
         return None
     row = config_pair(at.look.files(), TOPICS_PATH).rows.get(topic)
     if not isinstance(row, dict):

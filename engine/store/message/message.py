@@ -140,27 +140,6 @@ TOPIC_SIZE_MAX = 255
 _TOPIC = re.compile(r"(?!\.{1,2}\Z)[^/\0\n\ud800-\udfff]+")
 
 
-# Brokers and transactions write to these; a producer may not.
-_NOT_SENT_TO = frozenset(
-    {
-        SCHEDULE_TOPIC,
-        "RMQ_SYS_TRANS_HALF_TOPIC",
-        "RMQ_SYS_TRANS_OP_HALF_TOPIC",
-        "TRANS_CHECK_MAX_TIME_TOPIC",
-        "SELF_TEST_TOPIC",
-        "OFFSET_MOVED_EVENT",
-    }
-)
-
-
-def is_not_sent_to(topic: str) -> bool:
-    """Whether a broker takes no message of a producer for the topic.
-
-    Source: TopicValidator#isNotAllowedSendTopic, RocketMQ 5.3.0.
-    """
-    return topic in _NOT_SENT_TO
-
-
 @lru_cache(maxsize=4096)
 def is_topic(text: str) -> bool:
     """Whether a name can be that of a directory and of a line in ``deletedTopics``.
@@ -198,6 +177,27 @@ def is_system_topic(topic: str) -> bool:
     Source: TopicValidator#isSystemTopic, RocketMQ 5.3.0.
     """
     return topic in _SYSTEM_TOPICS or topic.startswith(SYSTEM_PREFIX)
+
+
+# Brokers and transactions write to these; a producer may not.
+_NOT_SENT_TO = frozenset(
+    {
+        SCHEDULE_TOPIC,
+        "RMQ_SYS_TRANS_HALF_TOPIC",
+        "RMQ_SYS_TRANS_OP_HALF_TOPIC",
+        "TRANS_CHECK_MAX_TIME_TOPIC",
+        "SELF_TEST_TOPIC",
+        "OFFSET_MOVED_EVENT",
+    }
+)
+
+
+def is_not_sent_to(topic: str) -> bool:
+    """Whether a broker takes no message of a producer for the topic.
+
+    Source: TopicValidator#isNotAllowedSendTopic, RocketMQ 5.3.0.
+    """
+    return topic in _NOT_SENT_TO
 
 
 @lru_cache(maxsize=4096)
