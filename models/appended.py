@@ -26,6 +26,8 @@ class Appended:
         light_offsets: its queue offsets in the light queues that list it as well,
             joined by commas, as its record has them.
         listed_as: for a light queue's entry, the message as its own topic lists it.
+        rivals: how many puts without an answer may have taken offsets before it in the
+            same light queues.
     """
 
     message: MessageToPut
@@ -36,6 +38,7 @@ class Appended:
     light_offsets: str = ""
     listed_as: Appended | None = None
     stored_ms: int = 0
+    rivals: int = 0
 
     @property
     def end(self) -> int:
@@ -62,9 +65,21 @@ def differs(record: Record, appended: Appended) -> str:
     if record.queue_offset != appended.queue_offset:
         return f"its queue_offset is {record.queue_offset}"
     light_offsets = record.properties.get(MULTI_QUEUE_OFFSET, "")
-    if light_offsets != appended.light_offsets:
+    if light_offsets != appended.light_offsets and not (
+        appended.rivals and _may_be_behind_rivals(light_offsets, appended)
+    ):
         return f"its queue offsets in light queues are {light_offsets!r}"
     return differs_from_message(record, message)
+
+
+def _may_be_behind_rivals(light_offsets: str, appended: Appended) -> bool:
+    """Whether offsets in light queues are those of a message behind its rivals."""
+    least = [int(offset) for offset in appended.light_offsets.split(",") if offset]
+    found = [int(offset) for offset in light_offsets.split(",") if offset.isdecimal()]
+    return len(found) == len(least) and all(
+        first <= offset <= first + appended.rivals
+        for first, offset in zip(least, found, strict=True)
+    )
 
 
 def differs_from_message(record: Record, message: MessageToPut) -> str:

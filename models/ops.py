@@ -463,11 +463,15 @@ class ConfigureGroup:
         group: the name of the group.
         retry_max_times: how often a message is retried, unless a consumer sets it.
         consume_timeout_minute: the time-out of a listener for a message, in minutes.
+        consume_enable: whether its consumers may pull.
+        consume_broadcast_enable: whether they may pull if they broadcast.
     """
 
     group: str
     retry_max_times: int = 16
     consume_timeout_minute: int = 15
+    consume_enable: bool = True
+    consume_broadcast_enable: bool = True
 
 
 @dataclass(frozen=True, slots=True)

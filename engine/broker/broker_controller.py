@@ -102,6 +102,7 @@ class BrokerController:
             PullChecks(
                 config,
                 topics,
+                groups,
                 consumers=clients.consumer_manager,
                 filters=self.filtering.manager,
             ),

@@ -12,10 +12,12 @@ from dataclasses import replace
 from crashmq.harness.judging.judge import Judge
 from crashmq.models.history import OneQueue
 from crashmq.models.knowledge.consumption import queues_of
+from crashmq.models.knowledge.group_configs import DEFAULT
 from crashmq.models.knowledge.sharing import listing
 from crashmq.models.observations import Observation, Ran
 from crashmq.models.ops import (
     AdvanceClock,
+    ConfigureGroup,
     Consume,
     EndConsumer,
     Op,
@@ -41,6 +43,7 @@ MANY = 64
 def consume_all_left(judge: Judge, take: Take) -> None:
     """Let every group's consumers consume all that is left; judge and stop them."""
     take(AdvanceClock(LONG_MS))
+    _let_all_consume(judge, take)
     known = judge.known.consumption
     uncommitted = [one.client for one, its in known.shares.items() if its.uncommitted]
     for client in sorted({*uncommitted} & {*known.living}):
@@ -63,6 +66,15 @@ def consume_all_left(judge: Judge, take: Take) -> None:
     judge.judge_idle()
     for client in clients:
         take(EndConsumer(client))
+
+
+def _let_all_consume(judge: Judge, take: Take) -> None:
+    """Let the groups pull again that an administrator has told not to."""
+    groups = judge.known.progress.groups
+    for group in sorted(groups.barred):
+        its = min(groups.possible(group), default=DEFAULT)
+        tries, minutes = its.retry_max_times, its.consume_timeout_minute
+        take(ConfigureGroup(group, tries, minutes))
 
 
 def _last_of(op: StartConsumer, number: int, setup: Setup) -> StartConsumer:

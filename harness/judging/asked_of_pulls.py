@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from crashmq.harness.judging.asking import Breaches, asked
 from crashmq.models.knowledge.facts import Fact
+from crashmq.models.knowledge.group_configs import changes_of_group
 from crashmq.models.knowledge.moments import Moment
+from crashmq.models.knowledge.moments_of_consumers import ConsumerAnswered
 from crashmq.models.knowledge.moments_of_pulls import (
     DispatchSeen,
     OffsetBehindPull,
@@ -26,7 +28,9 @@ from crashmq.models.laws.long_polling import (
     a_stop_answers_all,
     answered_by_its_code,
     answered_once,
+    name_of_pull,
     no_wakeup_is_lost,
+    refused_for_its_group,
     refused_for_its_topic,
     woken_for_a_reason,
 )
@@ -41,6 +45,7 @@ from crashmq.models.observations import (
     PullStatus,
 )
 
+_REFUSALS = ("TOPIC_NOT_EXIST", "INVALID_PARAMETER", "NO_PERMISSION")
 SURE = (Fact.WRITTEN_STAYS, Fact.UNDAMAGED_LOG, Fact.READABLE)
 
 
@@ -113,7 +118,7 @@ def _comes_by_itself(at: PullAnswered | PullKept) -> bool:
 
 
 def _is_plain(at: PullAnswered) -> bool:
-    is_refused = at.answer.code in ("TOPIC_NOT_EXIST", "INVALID_PARAMETER")
+    is_refused = at.answer.code in _REFUSALS
     return not is_refused and _comes_by_itself(at) and _is_settled(at, at.pull.topic)
 
 
@@ -161,6 +166,38 @@ def _ask_lp_9(at: PullAnswered) -> Breaches:
 @asked(refused_for_its_topic, on=PullKept, needs=OF_TOPICS, where=_knows_topics)
 def _ask_lp_9_held(at: PullKept) -> Breaches:
     return _ask_of_topic(at, None)
+
+
+def _is_configured(at: PullAnswered | PullKept | ConsumerAnswered) -> bool:
+    """Whether it is known how the group was configured when it was answered."""
+    group = at.queue.group if isinstance(at, ConsumerAnswered) else at.pull.group
+    step = at.step
+    return not (changes_of_group(group, step) or step.starts or step.crash is not None)
+
+
+def _ask_of_group(at: PullAnswered | PullKept, code: BrokerCode | None) -> Breaches:
+    possible = at.known.progress.groups.possible(at.pull.group)
+    where = name_of_pull(at.pull)
+    return refused_for_its_group.judge(where, code, possible, broadcasts=False)
+
+
+@asked(refused_for_its_group, on=PullAnswered, where=_is_configured)
+def _ask_lp_10(at: PullAnswered) -> Breaches:
+    return _ask_of_group(at, at.answer.code)
+
+
+@asked(refused_for_its_group, on=PullKept, where=_is_configured)
+def _ask_lp_10_held(at: PullKept) -> Breaches:
+    return _ask_of_group(at, None)
+
+
+@asked(refused_for_its_group, on=ConsumerAnswered, where=_is_configured)
+def _ask_lp_10_of_consumers(at: ConsumerAnswered) -> Breaches:
+    client, group, topic, queue_id = at.queue
+    possible = at.known.progress.groups.possible(group)
+    where = f"pull of {client} in {group} on {topic}/{queue_id}"
+    judge = refused_for_its_group.judge
+    return judge(where, at.code, possible, broadcasts=at.broadcasts)
 
 
 def _was_read(at: PullAnswered) -> bool:

@@ -91,6 +91,7 @@ from crashmq.models.knowledge.moments import (
 )
 from crashmq.models.knowledge.moments_of_consumers import (
     BackRefused,
+    ConsumerAnswered,
     ConsumerCommitted,
     ExpiredLeft,
     FailureSentBack,
@@ -238,7 +239,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
             *(ConsumerCommitted, PullMoved, MoveTaken, MembersListed, TopicsNeeded),
             *(HeartbeatOver, LocksRenewed, QueuePersisted, QueuesTaken),
             *(FailureSentBack, GivenBackAgain, PullsSuspended, MessageSent),
-            *(ResetObeyed, TopicsChanged, BackRefused),
+            *(ResetObeyed, TopicsChanged, BackRefused, ConsumerAnswered),
         ),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS, Fact.TRACKS_PROGRESS),
     ),

@@ -26,6 +26,7 @@ from crashmq.models.ops import (
     AskBroker,
     Boundary,
     ChangeTopic,
+    ConfigureGroup,
     Consume,
     ConsumerEnd,
     ConsumerTask,
@@ -264,9 +265,7 @@ class TracksProgress(Protocol):
     def delete_group(self, group: str) -> Observation:
         """Delete a group with its offsets: ``Done``."""
 
-    def configure_group(
-        self, group: str, retry_max_times: int, consume_timeout_minute: int
-    ) -> Observation:
+    def configure_group(self, config: ConfigureGroup) -> Observation:
         """Set a group's configuration, new or known: ``Done``."""
 
     def send_message(

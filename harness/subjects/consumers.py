@@ -52,6 +52,7 @@ from crashmq.models.observations import (
 from crashmq.models.ops import (
     AskBroker,
     ChangeTopic,
+    ConfigureGroup,
     FromWhere,
     PullThroughBroker,
     ResetTarget,
@@ -157,12 +158,9 @@ class Consumers:
         self._stores.pop(group, None)
         return Done()
 
-    def configure_group(
-        self, group: str, retry_max_times: int, consume_timeout_minute: int
-    ) -> Observation:
+    def configure_group(self, config: ConfigureGroup) -> Observation:
         """Set a group's configuration at the broker."""
-        told = retry_max_times, consume_timeout_minute
-        return configure_group(self.broker, group, *told)
+        return configure_group(self.broker, config)
 
     def clone_offset(self, group: str, target: str, topic: str) -> Observation:
         """Copy a group's offsets to another one, whose consumer forgets its own."""

@@ -633,9 +633,8 @@ class Interpreter:
                 return subject.take_queue(group, topic, queue_id, where, at_ms)
             case DeleteGroup(group):
                 return subject.delete_group(group)
-            case ConfigureGroup(group, retry_max_times, consume_timeout_minute):
-                told = retry_max_times, consume_timeout_minute
-                return subject.configure_group(group, *told)
+            case ConfigureGroup():
+                return subject.configure_group(op)
             case CloneOffset(group, target, topic):
                 return subject.clone_offset(group, target, topic)
             case QueryLowestOffsets(group, topic):

@@ -63,6 +63,7 @@ from crashmq.models.ops import (
     AskBroker,
     Boundary,
     ChangeTopic,
+    ConfigureGroup,
     Consume,
     ConsumerEnd,
     ConsumerTask,
@@ -355,14 +356,11 @@ class PythonStore:
             return _SKIPPED_NO_PROGRESS
         return self._consumers.delete_group(group)
 
-    def configure_group(
-        self, group: str, retry_max_times: int, consume_timeout_minute: int
-    ) -> Observation:
+    def configure_group(self, config: ConfigureGroup) -> Observation:
         """Set a group's configuration at the broker."""
         if self._consumers is None:
             return _SKIPPED_NO_PROGRESS
-        told = retry_max_times, consume_timeout_minute
-        return self._consumers.configure_group(group, *told)
+        return self._consumers.configure_group(config)
 
     def send_message(
         self, message: MessageToPut, max_reconsume_times: int, put: PutOfBroker

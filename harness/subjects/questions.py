@@ -17,7 +17,7 @@ from crashmq.models.observations import (
     Observation,
     Skipped,
 )
-from crashmq.models.ops import AskBroker, ChangeTopic
+from crashmq.models.ops import AskBroker, ChangeTopic, ConfigureGroup
 from crashmq.models.program import Setup
 
 _STOPPING = Skipped("the store is stopping")
@@ -77,22 +77,19 @@ def change_topic(broker: BrokerController, change: ChangeTopic) -> Observation:
     return Done() if is_done else Skipped(f"{topic} is no topic to be changed")
 
 
-def configure_group(
-    broker: BrokerController,
-    group: str,
-    retry_max_times: int,
-    consume_timeout_minute: int,
-) -> Observation:
+def configure_group(broker: BrokerController, config: ConfigureGroup) -> Observation:
     """Let a broker set the configuration of a group, new or known."""
     if not broker.is_started:
         return _STOPPING
-    config = SubscriptionGroupConfig(
-        group,
-        retry_max_times=retry_max_times,
-        consume_timeout_minute=consume_timeout_minute,
+    wanted = SubscriptionGroupConfig(
+        config.group,
+        consume_enable=config.consume_enable,
+        consume_broadcast_enable=config.consume_broadcast_enable,
+        retry_max_times=config.retry_max_times,
+        consume_timeout_minute=config.consume_timeout_minute,
     )
     try:
-        broker.admin_broker_processor.update_and_create_subscription_group(config)
+        broker.admin_broker_processor.update_and_create_subscription_group(wanted)
     except StoreStopped:
         return _STOPPING
     return Done()

@@ -505,6 +505,11 @@ class Consumption(Forked):
         op = self.living.get(client)
         return op is not None and op.broadcasts
 
+    def broadcasts(self, group: str) -> bool | None:
+        """Whether the consumers of a group broadcast; None: some do, or none lives."""
+        kinds = {op.broadcasts for op in self.living.values() if op.group == group}
+        return kinds.pop() if len(kinds) == 1 else None
+
     def is_locking(self, client: str) -> bool:
         """Whether a client's consumer is orderly: it pulls only locked queues."""
         op = self.living.get(client)

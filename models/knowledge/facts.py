@@ -75,6 +75,7 @@ class Fact(Enum):
     TOPIC_STAYS = "no other op deleted the topic while the op ran"
     TOPIC_IS_SETTLED = "nothing in the step made or deleted the topic, or lost it"
     TOPIC_STANDS = "no deletion of the queue's topic has begun, unless it ended"
+    MAY_CONSUME = "an administrator lets the consumers of the group pull, for certain"
     LOCK_IS_SETTLED = (
         "nobody else asked for the queue's lock, or gave it back, meanwhile"
     )
@@ -355,6 +356,12 @@ def _topic_stands(at: Moment) -> bool:
     return at.key[1] not in at.known.progress.topics.half_deleted
 
 
+def _may_consume(at: Moment) -> bool:
+    assert isinstance(at, GroupCaughtUp | GroupIdle), at
+    group, _, _ = at.key[0].partition("@")  # one that broadcasts reads for itself
+    return group not in at.known.progress.groups.barred
+
+
 def _content_is_known(at: Moment) -> bool:
     match at:
         case (
@@ -405,6 +412,7 @@ HOLDS: Final[Mapping[Fact, Callable[[Moment], bool]]] = {
     Fact.ANSWERS_ALL: _answers_all,
     Fact.TOPIC_IS_SETTLED: _topic_is_settled,
     Fact.TOPIC_STANDS: _topic_stands,
+    Fact.MAY_CONSUME: _may_consume,
     Fact.LOCK_IS_SETTLED: _lock_is_settled,
     Fact.CONTENT_IS_KNOWN: _content_is_known,
     Fact.READING_IS_KNOWN: _reading_is_known,

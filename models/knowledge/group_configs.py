@@ -30,12 +30,19 @@ class GroupConfig(NamedTuple):
 
     retry_max_times: int
     consume_timeout_minute: int
+    consume_enable: bool = True
+    consume_broadcast_enable: bool = True
+
+    def lets_consume(self, *, broadcasts: bool) -> bool:
+        """Whether consumers of the group may pull, who broadcast or do not."""
+        return self.consume_enable and (self.consume_broadcast_enable or not broadcasts)
 
 
 DEFAULT: Final = GroupConfig(16, 15)
 """Of a group that no one has configured.
 
-Source: SubscriptionGroupConfig, its retryMaxTimes and consumeTimeoutMinute.
+Source: SubscriptionGroupConfig, its retryMaxTimes, consumeTimeoutMinute, consumeEnable
+and consumeBroadcastEnable.
 """
 
 
@@ -47,6 +54,8 @@ class GroupConfigs(Forked):
         of: by group, the configurations that it may have.
         others_are_default: every group not in ``of`` has the default configuration; if
             False, it is unknown.
+        barred: the groups that were told not to consume, or not to broadcast, and have
+            not certainly been allowed to since.
     """
 
     SEES: ClassVar = frozenset(
@@ -55,13 +64,13 @@ class GroupConfigs(Forked):
 
     of: dict[str, frozenset[GroupConfig]] = field(default_factory=dict)
     others_are_default: bool = True
+    barred: set[str] = field(default_factory=set)
 
     def saw(self, event: Happening, step: Step, promises: Promises) -> None:
         """Record an event of a step; only kinds listed in ``SEES`` matter."""
         match event:
             case ProgressAsked(ConfigureGroup(group) as op):
-                told = GroupConfig(op.retry_max_times, op.consume_timeout_minute)
-                self._may_become(group, told)
+                self._may_become(group, _told(op))
             case ProgressAsked(DeleteGroup(group)):
                 self._may_become(group, DEFAULT)
             case ProgressAnswered(asked, Done()):
@@ -84,40 +93,62 @@ class GroupConfigs(Forked):
             return
         match op:
             case ConfigureGroup(group):
-                told = GroupConfig(op.retry_max_times, op.consume_timeout_minute)
-                self.of[group] = frozenset({told})
+                self._has_become(group, _told(op))
             case DeleteGroup(group):
-                self.of[group] = frozenset({DEFAULT})
+                self._has_become(group, DEFAULT)
             case _:
                 pass
 
+    def _has_become(self, group: str, config: GroupConfig) -> None:
+        self.of[group] = frozenset({config})
+        if config.lets_consume(broadcasts=True):
+            self.barred.discard(group)
+
     def _may_become(self, group: str, config: GroupConfig) -> None:
+        if not config.lets_consume(broadcasts=True):
+            self.barred.add(group)
         if group in self.of:
             self.of[group] |= {config}
         elif self.others_are_default:
             self.of[group] = frozenset({DEFAULT, config})
 
+    def possible(self, group: str) -> frozenset[GroupConfig]:
+        """The configurations that a group may have; empty: unknown."""
+        usual = {DEFAULT} if self.others_are_default else ()
+        return self.of.get(group, frozenset(usual))
+
     def retries_of(self, group: str) -> frozenset[int]:
         """What may be a group's ``retry_max_times``; empty: unknown."""
-        usual = {DEFAULT} if self.others_are_default else ()
-        return frozenset(
-            [one.retry_max_times for one in self.of.get(group, frozenset(usual))]
-        )
+        return frozenset([one.retry_max_times for one in self.possible(group)])
 
     def forget(self) -> None:
         """Record that all configurations of groups are unknown now."""
         self.of, self.others_are_default = {}, False
 
 
+def _told(op: ConfigureGroup) -> GroupConfig:
+    return GroupConfig(
+        op.retry_max_times,
+        op.consume_timeout_minute,
+        op.consume_enable,
+        op.consume_broadcast_enable,
+    )
+
+
 def _changes_of(op: object, step: Step) -> int:
     """How many requests of a step change the configuration of the same group."""
     if not isinstance(op, ConfigureGroup | DeleteGroup):
         return 0
+    return changes_of_group(op.group, step)
+
+
+def changes_of_group(group: str, step: Step) -> int:
+    """How many requests of a step change the configuration of a group."""
     asked = [
         one.event.op for one in step.entries if isinstance(one.event, ProgressAsked)
     ]
     alike = [one for one in asked if isinstance(one, ConfigureGroup | DeleteGroup)]
-    return sum(one.group == op.group for one in alike)
+    return sum(one.group == group for one in alike)
 
 
 def config_in(rows: Mapping[str, Any], group: str) -> GroupConfig:
@@ -127,4 +158,6 @@ def config_in(rows: Mapping[str, Any], group: str) -> GroupConfig:
     return GroupConfig(
         its.get("retryMaxTimes", DEFAULT.retry_max_times),
         its.get("consumeTimeoutMinute", DEFAULT.consume_timeout_minute),
+        its.get("consumeEnable", DEFAULT.consume_enable),
+        its.get("consumeBroadcastEnable", DEFAULT.consume_broadcast_enable),
     )

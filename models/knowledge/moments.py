@@ -22,6 +22,7 @@ from crashmq.models.knowledge.knowledge import Knowledge
 from crashmq.models.knowledge.progress import Ends, Recovered
 from crashmq.models.knowledge.reads_beside import LogBetween, QueueBetween
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
+from crashmq.models.laws.around import Floors
 from crashmq.models.laws.judged import Judged
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
@@ -330,12 +331,12 @@ class LogRecoveredAround(Moment):
 
     Attributes:
         whole: the intact records by phy_offset.
-        floors: what the crash must have spared, and what the mark says was durable.
+        floors: what of the log must be there, and what must be listed.
         start: its answer.
     """
 
     whole: Mapping[int, Record]
-    floors: tuple[int, int]
+    floors: Floors
     start: Started
 
 

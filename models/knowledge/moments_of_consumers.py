@@ -52,6 +52,18 @@ class MessagesPulled(Moment):
 
 
 @dataclass(slots=True)
+class ConsumerAnswered(Moment):
+    """A broker answered a consumer's pull of ``queue`` with ``code``.
+
+    ``broadcasts``: whether the consumers of its group do; None: some do.
+    """
+
+    queue: OneQueue
+    code: str
+    broadcasts: bool | None
+
+
+@dataclass(slots=True)
 class ConsumerCommitted(Moment):
     """A consumer committed an offset of the log as it is; the broker now has ``kept``.
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from crashmq.models.appended import Appended
@@ -138,8 +138,14 @@ class ReferenceModel(Forked):
         added = self.properties_size(message) - message.properties_size
         return message.record_size + added
 
-    def put(self, message: MessageToPut, answer: Put, stored_ms: int = 0) -> None:
-        """Record a put that was appended and answered."""
+    def put(
+        self, message: MessageToPut, answer: Put, stored_ms: int = 0, rivals: int = 0
+    ) -> None:
+        """Record a put that was appended and answered.
+
+        ``rivals``: how many puts to the same light queues got no answer, and may lie
+        before it.
+        """
         appended = Appended(
             message,
             answer.phy_offset,
@@ -147,6 +153,7 @@ class ReferenceModel(Forked):
             answer.queue_offset,
             light_offsets=self.light_offsets(message) if message.multi_dispatch else "",
             stored_ms=stored_ms,
+            rivals=rivals,
         )
         self.messages.append(appended)
         self._list(appended)
@@ -379,6 +386,10 @@ class ReferenceModel(Forked):
         kept = self.messages[expired : expired + len(records)]
         if self.in_flight:
             kept = self._with_unanswered(kept, records)
+        kept = [
+            _without_rivals(one, record) if one.rivals else one
+            for one, record in zip(kept, records, strict=True)
+        ]
         for appended, record in zip(kept, records, strict=True):
             appended.found = record
         self.messages = self.messages[:expired] + kept
@@ -450,6 +461,12 @@ class VisibleQueue:
     messages: list[Appended]
     min_offset: int
     max_offset: int
+
+
+def _without_rivals(appended: Appended, record: Record) -> Appended:
+    """A message of which it is known by now where its light queues list it."""
+    light_offsets = record.properties.get(MULTI_QUEUE_OFFSET, "")
+    return replace(appended, light_offsets=light_offsets, rivals=0)
 
 
 def _phy_offset(appended: Appended) -> int:

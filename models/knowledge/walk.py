@@ -218,7 +218,8 @@ def _walk_puts(at: At, life: Life) -> Generator[Moment, None, InFlight]:
             yield from walk_delivery(at, message, answer)
         if answer.phy_offset >= 0:
             timed = _timed(known, before, message, answer)
-            model.put(message, timed, known.expiry.now_ms)
+            rivals = _rivals_of(message, in_flight) if step.crash is not None else 0
+            model.put(message, timed, known.expiry.now_ms, rivals)
     if step.is_together and life.puts:
         spans = [
             (answer, span)
@@ -231,6 +232,12 @@ def _walk_puts(at: At, life: Life) -> Generator[Moment, None, InFlight]:
     if step.crash is None:
         model.in_flight += in_flight
     return in_flight
+
+
+def _rivals_of(message: MessageToPut, in_flight: InFlight) -> int:
+    """How many of the unanswered puts name a light queue of the message."""
+    lights = {*message.light_queues}
+    return sum(not lights.isdisjoint(one.light_queues) for one in in_flight)
 
 
 def _timed(

@@ -37,6 +37,7 @@ from crashmq.models.knowledge.knowledge import Knowledge
 from crashmq.models.knowledge.moments import At, Moment, OffsetAnswered, QueueBegun
 from crashmq.models.knowledge.moments_of_consumers import (
     BackRefused,
+    ConsumerAnswered,
     ConsumerCommitted,
     GroupIsAt,
     LockNeeded,
@@ -199,6 +200,7 @@ def _wanted(at: At, queue: OneQueue) -> Asked | None:
 
 def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
     known, queue = at.known.consumption, answer.queue
+    yield ConsumerAnswered(*at, queue, answer.code, known.broadcasts(queue.group))
     if answer.code in (*READ, MOVED):
         offset, is_alone = answer.next_begin_offset, at.step.is_alone
         at.known.progress.pulls_next(queue[1:], offset, is_certain=is_alone)

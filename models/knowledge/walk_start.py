@@ -34,7 +34,7 @@ from crashmq.models.knowledge.moments import (
 )
 from crashmq.models.knowledge.promises import SPOILT
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
-from crashmq.models.laws.around import Spoilt
+from crashmq.models.laws.around import Floors, Spoilt
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import Damaged, Refused, Started
 from crashmq.models.program import Setup
@@ -482,7 +482,9 @@ def _adopt_around(at: At, start: Started, found: StoreImage) -> Iterator[Moment]
     else:
         floor = model.floor if model.floor is not None else model.floor_kill
         mark = found.checkpoint.mark
-        floors = (floor, _served_until(found, mark))
+        bases = [file.base for file in found.commit_log.files]
+        begin = min(bases, default=0) if mark is None else 0
+        floors = Floors(floor, _served_until(found, mark), begin)
         yield LogRecoveredAround(*at, whole, floors, start)
         degraded.lost += [
             m.phy_offset for m in model.messages if m.phy_offset not in whole

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from crashmq.models.appended import Appended, differs, differs_from_message
 from crashmq.models.files.store_image import (
@@ -52,6 +53,22 @@ class Spoilt(Forked):
     def touches(self, start: int, end: int) -> bool:
         """Whether a byte of [start, end) was changed."""
         return _meets(self.ranges, start, end)
+
+
+class Floors(NamedTuple):
+    """The phy_offsets that say what a start around damage must keep, and list.
+
+    Attributes:
+        spared: the end of what the crash must have spared.
+        durable: up to where the start serves records around damage, by its mark.
+        listed_from: from where it can tell that something is missing. That is where the
+            found log begins if no mark says that it began before: its first files may
+            as well have expired.
+    """
+
+    spared: int
+    durable: int
+    listed_from: int = 0
 
 
 def _meets(ranges: Sequence[Range], start: int, end: int) -> bool:
@@ -108,7 +125,7 @@ def keeps_what_is_whole(
     whole: Mapping[int, Record],
     messages: Sequence[Appended],
     in_flight: Sequence[MessageToPut],
-    floors: tuple[int, int],
+    floors: Floors,
     spoilt: Spoilt,
     listed: Sequence[Range],
 ) -> Iterator[Violation]:
@@ -122,11 +139,11 @@ def keeps_what_is_whole(
         whole: the intact records after the start, by phy_offset.
         messages: what was put.
         in_flight: puts that got no answer; their records may or may not exist.
-        floors: the end of what the crash must spare, and the mark's durable_offset.
+        floors: up to where messages must be there, and where they must be listed.
         spoilt: what was changed from outside.
         listed: the ranges that the start lists as damaged, each as [start, end).
     """
-    floor, durable = floors
+    floor, durable, listed_from = floors
     until = -(-durable // spoilt.log_file_size) * spoilt.log_file_size
     for begin, end in listed:
         if end > until:
@@ -145,7 +162,8 @@ def keeps_what_is_whole(
         begin = appended.phy_offset if is_durable else durable
         if appended.end <= floor and not spoilt.touches(begin, appended.end):
             yield Violation(where, "gone", "the message, which nothing has damaged")
-        if appended.end <= min(floor, durable) and not is_listed:
+        is_to_list = listed_from < appended.end <= min(floor, durable)
+        if is_to_list and not is_listed:
             yield Violation(where, "gone, and not listed", "a damaged range")
     known = {appended.phy_offset for appended in messages}
     for phy_offset, record in whole.items():

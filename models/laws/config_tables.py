@@ -49,8 +49,6 @@ _TOPIC: Final[Mapping[str, Any]] = {
 _GROUP: Final[Mapping[str, Any]] = {
     "attributes": {},
     "brokerId": 0,
-    "consumeBroadcastEnable": True,
-    "consumeEnable": True,
     "consumeFromMinEnable": True,
     "consumeMessageOrderly": False,
     "groupRetryPolicy": {"type": "CUSTOMIZED"},
@@ -62,7 +60,12 @@ _GROUP: Final[Mapping[str, Any]] = {
 """SubscriptionGroupConfig, what nobody asks for otherwise."""
 
 _ASKED_OF_A_TOPIC: Final = ("perm", "readQueueNums", "writeQueueNums")
-_ASKED_OF_A_GROUP: Final = ("consumeTimeoutMinute", "retryMaxTimes")
+_ASKED_OF_A_GROUP: Final[Mapping[str, type]] = {
+    "consumeBroadcastEnable": bool,
+    "consumeEnable": bool,
+    "consumeTimeoutMinute": int,
+    "retryMaxTimes": int,
+}
 _OF_A_FILTER: Final = frozenset(
     {
         *("bloomFilterData", "bornTime", "clientVersion", "consumerGroup", "dead"),
@@ -232,8 +235,9 @@ def _wrong_group(name: str, row: Any) -> Iterator[tuple[str, str, str]]:
     expected = {**_GROUP, **asked, "groupName": name}
     yield from _wrong_values(f"group {name}", row, expected)
     for field, value in asked.items():
-        if type(value) is not int:
-            yield f"{field} of group {name}", f"{value}", "a number"
+        if type(value) is not _ASKED_OF_A_GROUP[field]:
+            wanted = "a number" if _ASKED_OF_A_GROUP[field] is int else "true or false"
+            yield f"{field} of group {name}", f"{value}", wanted
 
 
 def _wrong_map(found: Any, rows: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

@@ -144,4 +144,6 @@ def a_group_is_as_it_was_configured(
 
 
 def _config(config: GroupConfig) -> str:
-    return f"{config.retry_max_times} retries, {config.consume_timeout_minute} min"
+    told = f"{config.retry_max_times} retries, {config.consume_timeout_minute} min"
+    told += "" if config.consume_enable else ", no consumption"
+    return told + ("" if config.consume_broadcast_enable else ", no broadcast")

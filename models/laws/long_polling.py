@@ -9,11 +9,12 @@ from collections.abc import Iterator, Sequence, Set
 
 from crashmq.models.appended import Appended
 from crashmq.models.files.offsets import OffsetKey
+from crashmq.models.knowledge.group_configs import GroupConfig
 from crashmq.models.knowledge.pulls import OpenPull
 from crashmq.models.knowledge.reference import VisibleQueue
 from crashmq.models.laws.reading import wanted_tags
 from crashmq.models.laws.registry import law
-from crashmq.models.observations import BrokerCode, BrokerPulled
+from crashmq.models.observations import CODES_OF_READS, BrokerCode, BrokerPulled
 from crashmq.models.ops import PullThroughBroker
 from crashmq.models.verdict import Violation
 
@@ -21,12 +22,13 @@ SUSPEND_MS = 15_000
 SCAN_ENTRIES_MAX = 800
 
 
-def _name(pull: PullThroughBroker) -> str:
+def name_of_pull(pull: PullThroughBroker) -> str:
+    """A pull in words, for reports."""
     return f"pull of {pull.group} on {pull.topic}/{pull.queue_id}"
 
 
 def _from(pull: PullThroughBroker) -> str:
-    return f"{_name(pull)} from {pull.queue_offset}"
+    return f"{name_of_pull(pull)} from {pull.queue_offset}"
 
 
 @law(
@@ -218,7 +220,9 @@ def refused_for_its_topic(
 
     Source: PullMessageProcessor#processRequest, its checks of the topic.
     """
-    where, seen = _name(pull), code or "it is held"
+    if code == "NO_PERMISSION":
+        return  # its group must not consume, which is looked at first (LP-10)
+    where, seen = name_of_pull(pull), code or "it is held"
     is_queue = queue_nums is None or 0 <= pull.queue_id < queue_nums
     if code == "TOPIC_NOT_EXIST":
         if must_know:
@@ -230,6 +234,39 @@ def refused_for_its_topic(
             yield Violation(where, seen, f"an answer: it has {queue_nums} queues")
     elif not is_queue:
         yield Violation(where, seen, f"INVALID_PARAMETER: it has {queue_nums} queues")
+
+
+@law(
+    "LP-10",
+    "a pull is refused with NO_PERMISSION if and only if its group is configured not "
+    "to consume, or not to broadcast while its consumers broadcast",
+    catalogue="I16",
+)
+def refused_for_its_group(
+    where: str,
+    code: str | None,
+    possible: Set[GroupConfig],
+    *,
+    broadcasts: bool | None,
+) -> Iterator[Violation]:
+    """Compares the answer to a pull with what an administrator has configured.
+
+    Args:
+        where: the pull, in words.
+        code: the answer's code; None: the pull is held.
+        possible: the configurations that its group may have; empty: unknown.
+        broadcasts: whether the group's consumers broadcast; None: some do.
+
+    Source: PullMessageProcessor#processRequest, its checks of SubscriptionGroupConfig.
+    """
+    kinds = (True, False) if broadcasts is None else (broadcasts,)
+    may = {one.lets_consume(broadcasts=kind) for one in possible for kind in kinds}
+    if code == "NO_PERMISSION":
+        if may == {True}:
+            yield Violation(where, code, "an answer: its group may consume")
+    elif may == {False} and (code is None or code in CODES_OF_READS):
+        seen = code or "it is held"
+        yield Violation(where, seen, "NO_PERMISSION: its group must not consume")
 
 
 def _expected(

@@ -93,7 +93,7 @@ LONG_POLLING = (
             "pull_request_hold.woken",
             "reput.arrived.light",
         ),
-        required_laws=(*(f"LP-{number}" for number in range(1, 10)), "RD-1", "RUN-1"),
+        required_laws=(*(f"LP-{number}" for number in range(1, 11)), "RD-1", "RUN-1"),
     ),
 )
 """What `catalogue` lists of them."""

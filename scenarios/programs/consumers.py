@@ -784,7 +784,7 @@ def send(draft: Draft) -> None:
     elif not joined or chance.one_in(STRANGERS):
         joined = draft.space.consumers
     one = chance.pick(joined)
-    most = _most_of(draft, one.group)
+    most = retries_of(draft, one.group)
     if chance.one_in(3):
         most = chance.pick(RETRIES)
         add(ConfigureGroup(one.group, most))
@@ -816,7 +816,7 @@ def _change_topic(draft: Draft) -> None:
     add(SendMessage(topic, last, chance.pick(draft.space.sizes).extra))
 
 
-def _most_of(draft: Draft, group: str) -> int:
+def retries_of(draft: Draft, group: str) -> int:
     """How often a message of a group may be tried, by its newest configuration."""
     for op in reversed(draft.ops):
         if isinstance(op, ConfigureGroup) and op.group == group:

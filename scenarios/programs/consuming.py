@@ -72,6 +72,8 @@ NOBODY: Final = "c0"
 RETRIES: tuple[int, ...] = (16, 0, 1, 3)
 MINUTES: tuple[int, ...] = (15, 1)
 """Of a group that is configured: the defaults and others."""
+BARRED: Final = 4
+"""One of so many configurations bars the group from consuming."""
 RESET_TO: tuple[ResetTarget, ...] = often(("offset", 3), ("end", 1), ("time", 2))
 CUT: tuple[Op, ...] = often((PERSIST, 5), (Shutdown(), 2), (Restart(), 2))
 BEGINNINGS: tuple[FromWhere, ...] = ("last", "first", "timestamp")
@@ -247,7 +249,8 @@ def _request(draft: Draft) -> ProgressOp:
     if kind is DeleteGroup:
         return DeleteGroup(group)
     if kind is ConfigureGroup:
-        return ConfigureGroup(group, chance.pick(RETRIES), chance.pick(MINUTES))
+        numbers = chance.pick(RETRIES), chance.pick(MINUTES)
+        return ConfigureGroup(group, *numbers, not chance.one_in(BARRED), chance.coin())
     if kind is CloneOffset:
         return CloneOffset(group, chance.pick(space.groups), address.topic)
     if kind is CleanOffsets:

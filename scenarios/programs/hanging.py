@@ -6,16 +6,19 @@ next round that cleans expired messages; what the listener returns later is igno
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from crashmq.models.ops import (
     AdvanceClock,
+    ConfigureGroup,
     Consume,
     ConsumeStatus,
     During,
     Op,
     Restart,
     Shutdown,
+    StartConsumer,
     TurnConsumer,
 )
 from crashmq.scenarios.programs.consumers import (
@@ -27,6 +30,7 @@ from crashmq.scenarios.programs.consumers import (
     bring,
     consume,
     consumed_by,
+    retries_of,
 )
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.space import often
@@ -40,6 +44,8 @@ RETURNED: Final[tuple[ConsumeStatus, ...]] = often(
     *(("later", 3), ("success", 3), ("raises", 1), ("hangs", 1), ("partly", 1)),
 )
 SELDOM = 4
+BARRED: Final = 3
+"""So often it is the group that is barred, and not the consumer suspended."""
 ACTIONS_MAX = 6
 
 
@@ -85,13 +91,19 @@ def _clean(draft: Draft, client: str) -> None:
 
 
 def suspend(draft: Draft) -> None:
-    """Add ops: a consumer is suspended, and mostly resumed after a while."""
+    """Add ops: a consumer is suspended, or its group barred; mostly only for a while.
+
+    An administrator bars a group from consuming.
+    """
     chance, add = draft.chance, draft.add
     if not draft.joined:
         consume(draft)
         return
     client = chance.pick(tuple(draft.joined))
-    suspends = TurnConsumer(client, "suspend")
+    suspends: Op = TurnConsumer(client, "suspend")
+    resumes: Op = TurnConsumer(client, "resume")
+    if chance.one_in(BARRED):
+        suspends, resumes = _barred(draft, draft.joined[client])
     if chance.one_in(SELDOM):
         pulls = TurnConsumer(client, "pull", 2)
         add(draft.drawn.together((suspends, pulls)))
@@ -106,7 +118,15 @@ def suspend(draft: Draft) -> None:
             add(consumed_by(draft, client), TurnConsumer(client, "rebalance"))
     if chance.one_in(SELDOM):
         return
-    add(TurnConsumer(client, "resume"))
+    add(resumes)
     if chance.coin():
         add(TurnConsumer(client, "rebalance"))
     add(A_SECOND, TurnConsumer(client, "pull", 2), consumed_by(draft, client))
+
+
+def _barred(draft: Draft, one: StartConsumer) -> tuple[Op, Op]:
+    """The ops that bar a group from consuming or broadcasting, and that allow it."""
+    allows = ConfigureGroup(one.group, retries_of(draft, one.group))
+    if draft.chance.one_in(4) is one.broadcasts:
+        return replace(allows, consume_enable=False), allows
+    return replace(allows, consume_broadcast_enable=False), allows

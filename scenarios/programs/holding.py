@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 from crashmq.models.ops import (
     AdvanceClock,
     CommitOffset,
+    ConfigureGroup,
     ConfirmLog,
     During,
     Op,
@@ -52,6 +53,7 @@ Way: TypeAlias = Literal[
     "end",
     "crash",
     "progress",
+    "barred",
     "fault",
     "strange",
 ]
@@ -64,6 +66,7 @@ WAYS: tuple[Way, ...] = often(
     ("end", 2),
     ("crash", 2),
     ("progress", 5),
+    ("barred", 2),
     ("fault", 5),
     ("strange", 2),
 )
@@ -123,13 +126,9 @@ def hold(draft: Draft) -> None:
             add(During(REPUT, at_action, draft.drawn.crash()), Restart())
             _deliver(draft)
         case "progress":
-            add(*pulls)
-            _progress(draft, address, pulls[0].group)
-            if chance.coin():
-                _put(draft, address)
-                _deliver(draft)
-            add(replace(_pull(draft, address), group=pulls[0].group))
-            add(QueryOffset(pulls[0].group, *address))
+            _progress(draft, address, pulls)
+        case "barred":
+            _bar(draft, address, pulls)
         case "fault":
             add(*pulls)
             _put(draft, address)
@@ -249,13 +248,37 @@ def _other(draft: Draft, address: Address, chance: Chance) -> Op:
             return REPUT
 
 
-def _progress(draft: Draft, address: Address, group: str) -> None:
+def _bar(draft: Draft, address: Address, pulls: list[PullThroughBroker]) -> None:
+    """Add ops: a group is told not to consume, and mostly allowed to later."""
+    chance, add, group = draft.chance, draft.add, pulls[0].group
+    bars = ConfigureGroup(group, consume_enable=chance.one_in(6))
+    if chance.one_in(3):
+        add(*pulls[1:], draft.drawn.together((bars, pulls[0])))
+    elif chance.coin():
+        add(*pulls, bars)
+    else:
+        add(bars, *pulls)
+    if chance.one_in(4):
+        add(Restart())
+    _put(draft, address)
+    _deliver(draft)
+    add(replace(_pull(draft, address), group=group))
+    if not chance.one_in(4):
+        add(ConfigureGroup(group), replace(_pull(draft, address), group=group))
+
+
+def _progress(draft: Draft, address: Address, pulls: list[PullThroughBroker]) -> None:
     """Add ops: a group with a held pull is reset, commits, or is assigned the queue."""
-    chance, space = draft.chance, draft.space
+    chance, add, space, group = draft.chance, draft.add, draft.space, pulls[0].group
+    add(*pulls)
     offset = chance.number(space.progress_offsets)
     ops: tuple[Op, ...] = (
         ResetOffset(group, *address, offset),
         CommitOffset(group, *address, offset),
         TakeQueue(group, *address),
     )
-    draft.add(chance.pick(often(*zip(ops, (3, 1, 1), strict=True))))
+    add(chance.pick(often(*zip(ops, (3, 1, 1), strict=True))))
+    if chance.coin():
+        _put(draft, address)
+        _deliver(draft)
+    add(replace(_pull(draft, address), group=group), QueryOffset(group, *address))

@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "2f57f402344b7e457eb2d6cf007187211d1cecffcab17f702eebc3bb7ffbe7ab"
+DEFAULTS = "a9b93a3afd0970e0f6d0de22d4edb99e74ae71706dfc44911d3d7ea80c912b04"
 
 
 def saved(path: Path, **changes: Any) -> Path:

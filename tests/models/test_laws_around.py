@@ -16,6 +16,7 @@ from crashmq.models.files.store_image import (
     read_store,
 )
 from crashmq.models.laws.around import (
+    Floors,
     Range,
     Spoilt,
     keeps_what_is_whole,
@@ -113,12 +114,13 @@ def kept(
     spoilt: tuple[Range, ...] = (),
     listed: tuple[Range, ...] = (),
     durable: int = len(LOG),
+    listed_from: int = 0,
 ) -> list[str]:
     broken = keeps_what_is_whole.violations(
         {record.phy_offset: record for record in records},
         KNOWN,
         (),
-        (len(LOG), durable),
+        Floors(len(LOG), durable, listed_from),
         Spoilt(4096, True, [*spoilt]),
         listed,
     )
@@ -130,6 +132,14 @@ def test_a_damaged_message_may_be_gone_if_it_is_listed() -> None:
 
     assert kept(left, spoilt=(LOST,), listed=(LOST,)) == []
     assert kept(left, spoilt=(LOST,)) == ["gone, and not listed"]
+
+
+def test_what_may_have_expired_before_the_log_begins_need_not_be_listed() -> None:
+    left, first = [RECORDS[1], RECORDS[2]], (0, LOST[0])
+
+    assert kept(left, spoilt=(first,)) == ["gone, and not listed"]
+    assert kept(left, spoilt=(first,), listed_from=LOST[0]) == []
+    assert kept(left, listed_from=LOST[0]) == ["gone"]
 
 
 def test_a_message_that_nothing_damaged_must_be_there() -> None:

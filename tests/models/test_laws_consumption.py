@@ -33,6 +33,7 @@ from crashmq.models.knowledge.knowledge import Knowledge
 from crashmq.models.knowledge.locks import Lock, Locks
 from crashmq.models.knowledge.moments import At, Moment, QueueBegun
 from crashmq.models.knowledge.moments_of_consumers import (
+    ConsumerAnswered,
     ConsumerCommitted,
     GroupIsAt,
     MessagesPulled,
@@ -242,7 +243,11 @@ def test_a_consumer_begins_pulls_and_tells_where_it_is() -> None:
     told = walked.tell(OffsetSent(AT_C0, 2, 2))
 
     assert [type(each) for each in began] == [QueueBegun, QueueBegunAnew]
-    assert [type(each) for each in went_on] == [MessagesPulled, PullGoesOn]
+    assert [type(each) for each in went_on] == [
+        ConsumerAnswered,
+        MessagesPulled,
+        PullGoesOn,
+    ]
     (group_is_at,) = [each for each in told if isinstance(each, GroupIsAt)]
     assert [one.queue_offset for one in group_is_at.passed] == [0, 1]
     assert group_is_at.end == 3
@@ -260,7 +265,7 @@ def test_only_a_broker_that_looked_knows_where_a_consumer_is(
 
     assert walked.share.life == life
     assert walked.share.ends == ((0,) if code == "SUCCESS" else ())
-    assert len(moments) == 1 + (code == "SUCCESS")
+    assert len(moments) == 2 + (code == "SUCCESS")
 
 
 def test_who_missed_a_life_of_the_broker_is_owed_all_of_before() -> None:

@@ -181,3 +181,26 @@ def test_a_change_that_was_not_answered_may_have_been_made_or_not() -> None:
     assert topics.shapes_of("N0") == {told}
     assert topics.read_queues("N0") == 9
     assert topics.read_queues("N1") == 8
+
+
+def test_a_group_is_barred_until_it_is_certainly_allowed_to_consume() -> None:
+    bars = ConfigureGroup("g", consume_enable=False)
+    allows = ConfigureGroup("g", consume_broadcast_enable=True)
+    asked = known_after(ProgressAsked(bars))
+    barred = known_after(ProgressAsked(bars), ProgressAnswered(1, Done()))
+    allowed = known_after(ProgressAsked(allows), ProgressAnswered(1, Done()))
+
+    assert asked.barred == barred.barred == {"g"}
+    assert asked.possible("g") == {DEFAULT, GroupConfig(16, 15, False)}
+    assert barred.possible("g") == {GroupConfig(16, 15, False)}
+    assert not allowed.barred
+
+
+def test_that_a_group_was_barred_is_not_forgotten_with_its_configuration() -> None:
+    groups = known_after(
+        ProgressAsked(ConfigureGroup("g", consume_broadcast_enable=False)),
+        FilePlanted(Planted("config/x", 1)),
+    )
+
+    assert groups.barred == {"g"}
+    assert not groups.possible("g")

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from crashmq.models.appended import Appended
+from crashmq.models.knowledge.group_configs import DEFAULT, GroupConfig
 from crashmq.models.knowledge.pulls import OpenPull
 from crashmq.models.knowledge.reference import VisibleQueue
 from crashmq.models.knowledge.topics import Topics
@@ -17,6 +18,7 @@ from crashmq.models.laws.long_polling import (
     answered_by_its_code,
     answered_once,
     no_wakeup_is_lost,
+    refused_for_its_group,
     refused_for_its_topic,
     woken_for_a_reason,
 )
@@ -241,3 +243,40 @@ def test_a_broker_has_topics_of_its_own_from_the_start(topic: str, queues: int) 
     assert topics.may_know(topic)
     assert topics.queue_nums(topic) == queues
     assert not topics.may_know("T0")
+
+
+BARRED = GroupConfig(16, 15, consume_enable=False)
+NO_BROADCAST = GroupConfig(16, 15, consume_broadcast_enable=False)
+
+
+@pytest.mark.parametrize(
+    ("code", "possible", "broadcasts", "is_right"),
+    [
+        ("SUCCESS", {DEFAULT}, False, True),
+        ("NO_PERMISSION", {DEFAULT}, False, False),
+        ("NO_PERMISSION", {BARRED}, False, True),
+        ("SUCCESS", {BARRED}, False, False),
+        ("PULL_OFFSET_MOVED", {BARRED}, None, False),
+        (None, {BARRED}, False, False),
+        ("SYSTEM_ERROR", {BARRED}, False, True),  # its disk failed
+        ("NO_PERMISSION", {DEFAULT, BARRED}, False, True),
+        ("SUCCESS", {DEFAULT, BARRED}, False, True),
+        ("SUCCESS", {NO_BROADCAST}, False, True),
+        ("NO_PERMISSION", {NO_BROADCAST}, False, False),
+        ("SUCCESS", {NO_BROADCAST}, True, False),
+        ("NO_PERMISSION", {NO_BROADCAST}, True, True),
+        ("SUCCESS", {NO_BROADCAST}, None, True),  # some of its consumers cluster
+        ("NO_PERMISSION", {NO_BROADCAST}, None, True),
+        ("SUCCESS", set(), True, True),
+        ("NO_PERMISSION", set(), False, True),
+    ],
+)
+def test_only_a_group_that_must_not_consume_is_refused(
+    code: str | None,
+    possible: set[GroupConfig],
+    broadcasts: bool | None,
+    is_right: bool,
+) -> None:
+    ask = refused_for_its_group.violations
+
+    assert bool(ask("a pull", code, possible, broadcasts=broadcasts)) is not is_right
