@@ -105,7 +105,9 @@ class Setup:
     consumequeue_ext entries have bit maps of the groups that want a message. Every
     topic has ``topic_queues`` queues for consumers, spread over ``brokers`` broker
     names (``models.brokers``). Each consumer pulls ``pull_batch`` messages at a time,
-    and stops pulling a queue while more than ``pull_threshold`` of its messages wait.
+    and stops pulling a queue while more than ``pull_threshold`` of its messages wait;
+    after an answer with messages it pauses for ``pull_interval`` ms. Without
+    ``long_polling`` no message wakes a held pull, and it is held for a second at most.
     With ``filters_retries`` the broker filters messages of retry topics by their real
     topic. With ``delivers_delayed`` a broker keeps messages with a delay level until
     they are due, and then puts them into their queues; ``message_delay_level`` says
@@ -145,6 +147,8 @@ class Setup:
     topic_queues: int = 2
     pull_batch: int = 32
     pull_threshold: int = 1000
+    pull_interval: int = 0
+    long_polling: bool = True
     filters: bool = False
     duplicates: bool = False
     delivers_delayed: bool = False

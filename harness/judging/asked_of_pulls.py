@@ -22,6 +22,8 @@ from crashmq.models.laws.dispatching import (
     queues_come_before_the_index,
 )
 from crashmq.models.laws.long_polling import (
+    SHORT_POLLING_MS,
+    SUSPEND_MS,
     a_look_answers_all_that_is_due,
     a_pull_commits_once,
     a_pull_makes_progress,
@@ -67,7 +69,12 @@ def _is_settled(at: Moment, topic: str) -> bool:
 
 
 def _sleeps_for_certain(at: PullAsleep) -> bool:
-    return _is_settled(at, at.pull.op.topic)
+    return at.known.setup.long_polling and _is_settled(at, at.pull.op.topic)
+
+
+def _patience_ms(at: Moment) -> int:
+    """How long the broker holds a pull."""
+    return SUSPEND_MS if at.known.setup.long_polling else SHORT_POLLING_MS
 
 
 @asked(
@@ -92,6 +99,7 @@ def _ask_lp_4(at: PullAnswered) -> Breaches:
         at.pull,
         at.answer,
         at.answered_ms - at.open.asked_ms,
+        _patience_ms(at),
         is_stopping=step.is_stopping,
         may_fail=step.fails_calls or step.is_unreadable or known.disk_failed,
     )
@@ -104,7 +112,7 @@ def _ask_lp_4(at: PullAnswered) -> Breaches:
 )
 def _ask_lp_5(at: PullsLookedAt) -> Breaches:
     held = [pair for pair in at.held if _is_settled(at, pair[0].op.topic)]
-    return a_look_answers_all_that_is_due.judge(held, at.now_ms)
+    return a_look_answers_all_that_is_due.judge(held, at.now_ms, _patience_ms(at))
 
 
 @asked(a_pull_commits_once, on=OffsetBehindPull)

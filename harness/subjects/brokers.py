@@ -49,6 +49,7 @@ class Brokers:
             return None
         filters = setup.filters
         config = BrokerConfig(
+            long_polling_enable=setup.long_polling,
             enable_property_filter=filters,
             enable_calc_filter_bit_map=filters,
             filter_support_retry=setup.filters_retries,

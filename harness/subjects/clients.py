@@ -187,6 +187,7 @@ class _Client:
             pull_batch_size=setup.pull_batch,
             consume_message_batch_max_size=op.batch,
             pull_threshold_for_queue=setup.pull_threshold,
+            pull_interval=setup.pull_interval,
             max_reconsume_times=op.max_reconsume_times,
         )
 

@@ -1,9 +1,9 @@
 """When a consumer has to send the next pull of each of its queues.
 
 A consumer has one pull request for each queue assigned to it. The waits are those of
-RocketMQ's client: 500 ms after the queue was assigned; none after an answer; 50 ms if
-flow control holds it back; 1 s after a refusal; and 30 s plus 1 s after a pull without
-an answer.
+RocketMQ's client: 500 ms after the queue was assigned; none after an answer, but for
+pullInterval after one with messages; 50 ms if flow control holds it back; 1 s after a
+refusal; and 30 s plus 1 s after a pull without an answer.
 
 Source: RebalanceImpl#dispatchPullRequest, DefaultMQPushConsumerImpl#pullMessage and its
 PullCallback, DefaultMQPushConsumer#consumerTimeoutMillisWhenSuspend.
@@ -29,15 +29,15 @@ Source: DefaultMQPushConsumer#consumeConcurrentlyMaxSpan.
 ANY_TIME: Final = -1
 ANY_NUMBER: Final = 1 << 30
 
-PullState: TypeAlias = Literal["waits", "sent", "refused", "unsure"]
+PullState: TypeAlias = Literal["waits", "sent", "refused", "found", "unsure"]
 
 
 class DuePull(NamedTuple):
     """The pull request of one queue of a consumer.
 
     Attributes:
-        state: waiting for its time; sent; refused, which the next round has to act on;
-            or unknown.
+        state: waiting for its time; sent; refused, or answered with messages after
+            which the consumer pauses, which the next round has to act on; or unknown.
         least_ms: the earliest time at which it may be sent.
         most_ms: the time from which on a round must send it or, if it was sent and has
             no answer, give it up.
@@ -53,7 +53,7 @@ class DuePull(NamedTuple):
 
     def is_due(self, at_ms: int) -> bool:
         """Whether a round at ``at_ms`` must act on the request."""
-        return self.state == "refused" or self.most_ms <= at_ms
+        return self.state in ("refused", "found") or self.most_ms <= at_ms
 
     def was_sent(self, at_ms: int) -> DuePull:
         """The request after it was sent at ``at_ms``."""
@@ -144,9 +144,16 @@ class DuePulls(Forked):
             self.pulls[queue] = self.pulls[queue].was_sent(at_ms)
 
     def answered(
-        self, queue: OneQueue, at_ms: int, brought: int, state: PullState
+        self,
+        queue: OneQueue,
+        at_ms: int,
+        brought: int,
+        state: PullState,
+        pause_ms: int = 0,
     ) -> bool:
         """Record an answer that leaves the pull request in ``state``.
+
+        ``pause_ms``: for so long at least the consumer does not pull again.
 
         Returns whether the consumer certainly accepts the answer. It may not if two
         pulls are unanswered, since it is unknown which one this answers, or if the pull
@@ -160,7 +167,7 @@ class DuePulls(Forked):
         pull = pull._replace(brought=pull.brought + brought)
         is_sure = is_the_only_one and pull.state == "sent"
         if pull.state == "sent":
-            least_ms = at_ms + (REFUSED_MS if is_sure and state == "refused" else 0)
+            least_ms = at_ms + (pause_ms if is_sure else 0)
             most_ms = at_ms if is_sure else pull.most_ms
             now = state if is_sure else pull.state
             pull = pull._replace(state=now, least_ms=least_ms, most_ms=most_ms)

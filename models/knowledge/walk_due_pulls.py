@@ -131,8 +131,9 @@ def _saw(at: At, due: DuePulls, event: Happening, at_ms: int) -> None:
         case PullSent(queue):
             due.sent(queue, at_ms)
         case PullReceived(queue, code=code):
-            state: PullState = "waits" if code in _READ else "refused"
-            is_sure = due.answered(queue, at_ms, len(event.messages), state)
+            state, pause_ms = _after(at, event)
+            brought = len(event.messages)
+            is_sure = due.answered(queue, at_ms, brought, state, pause_ms)
             if is_sure and code in (*_READ, _MOVED):
                 due.heard[queue] = at.known.consumption.life
             if code == _MOVED:
@@ -143,6 +144,24 @@ def _saw(at: At, due: DuePulls, event: Happening, at_ms: int) -> None:
             due.subscribes(op.client, at_ms, is_done=is_done)
         case _:
             pass
+
+
+def _after(at: At, answer: PullReceived) -> tuple[PullState, int]:
+    """What an answer leaves a pull request in, and for how many ms at least it waits.
+
+    A consumer takes no pause after an answer to what it no longer subscribes, or if
+    none of the messages has a tag that it subscribes, but only the same hash.
+    """
+    if answer.code not in _READ:
+        return "refused", REFUSED_MS
+    interval_ms = at.known.setup.pull_interval
+    if not (interval_ms and answer.messages):
+        return "waits", 0
+    client = answer.queue.client
+    op = at.known.consumption.living.get(client)
+    takes_all = op is not None and (op.expression == "*" or op.expression_type != "TAG")
+    changes = client in at.known.progress.due.halfway
+    return "found", interval_ms if takes_all and not changes else 0
 
 
 def _consumes(at: At, client: str) -> bool:
@@ -170,9 +189,11 @@ def _judged(
                 least_ms = began_ms + FLOW_CONTROL_MS
             due.pulls[queue] = pull.put_off(least_ms, now_ms + delay_ms)
         elif queue not in sent:
-            gave_up = pull.state == "sent"
+            gave_up, delay_ms = pull.state == "sent", REFUSED_MS
+            if pull.state == "found":
+                delay_ms = at.known.setup.pull_interval
             least_ms = began_ms + REFUSED_MS if gave_up else pull.least_ms
-            due.pulls[queue] = pull.put_off(least_ms, now_ms + REFUSED_MS)
+            due.pulls[queue] = pull.put_off(least_ms, now_ms + delay_ms)
 
 
 def _put_off_at_once(at: At, client: str, now_ms: int) -> None:

@@ -19,6 +19,11 @@ from crashmq.models.ops import PullThroughBroker
 from crashmq.models.verdict import Violation
 
 SUSPEND_MS = 15_000
+SHORT_POLLING_MS = 1_000
+"""How long a broker without long polling holds a pull at most.
+
+Source: BrokerConfig#shortPollingTimeMills.
+"""
 SCAN_ENTRIES_MAX = 800
 
 
@@ -67,7 +72,8 @@ def a_stop_answers_all(left: Sequence[OpenPull]) -> Iterator[Violation]:
 
 @law(
     "LP-3",
-    "no pull is still held although a message that it asks for can be read",
+    "with long polling, no pull is still held although a message that it asks for can "
+    "be read",
     catalogue="I12",
 )
 def no_wakeup_is_lost(
@@ -95,6 +101,7 @@ def woken_for_a_reason(
     pull: PullThroughBroker,
     answer: BrokerPulled,
     held_ms: int,
+    patience_ms: int,
     *,
     is_stopping: bool,
     may_fail: bool,
@@ -105,15 +112,16 @@ def woken_for_a_reason(
         pull: what was asked.
         answer: the broker's answer.
         held_ms: how long it was held at most.
+        patience_ms: how long the broker holds such a pull.
         is_stopping: a shutdown has begun.
         may_fail: the disk fails, or something cannot be read.
 
     Source: PullRequestHoldService#notifyMessageArriving.
     """
-    is_over = is_stopping or held_ms >= SUSPEND_MS
+    is_over = is_stopping or held_ms >= patience_ms
     seen = f"{answer.code} after {held_ms} ms"
     if answer.code == "PULL_NOT_FOUND" and not is_over:
-        yield Violation(_from(pull), seen, f"messages, or {SUSPEND_MS} ms of patience")
+        yield Violation(_from(pull), seen, f"messages, or {patience_ms} ms of patience")
     if answer.code == "SYSTEM_ERROR" and not (is_stopping or may_fail):
         yield Violation(_from(pull), seen, "no error: all can be read")
 
@@ -125,9 +133,11 @@ def woken_for_a_reason(
     catalogue="I12",
 )
 def a_look_answers_all_that_is_due(
-    held: Sequence[tuple[OpenPull, VisibleQueue]], now_ms: int
+    held: Sequence[tuple[OpenPull, VisibleQueue]], now_ms: int, patience_ms: int
 ) -> Iterator[Violation]:
     """Asked after a check; ``held`` are the pulls that are still held.
+
+    A broker holds a pull for ``patience_ms``.
 
     Source: PullRequestHoldService#checkHoldRequest.
     """
@@ -136,9 +146,9 @@ def a_look_answers_all_that_is_due(
         if queue.max_offset > pull.op.queue_offset:
             expected = f"an answer: its queue ends at {queue.max_offset}"
             yield Violation(_from(pull.op), "it is still held", expected)
-        elif now_ms - since_ms >= SUSPEND_MS:
+        elif now_ms - since_ms >= patience_ms:
             seen = f"it has been held for {now_ms - since_ms} ms"
-            yield Violation(_from(pull.op), seen, f"an answer after {SUSPEND_MS} ms")
+            yield Violation(_from(pull.op), seen, f"an answer after {patience_ms} ms")
 
 
 @law(

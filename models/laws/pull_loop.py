@@ -12,9 +12,9 @@ from crashmq.models.verdict import Violation
 @law(
     "CON-21",
     "a round of a consumer's pull service pulls every queue whose time has come: 500 "
-    "ms after the queue was assigned, at once after an answer with or without "
-    "messages, 50 ms after flow control, 1 s after an error or a missing lock, 31 s "
-    "after a pull without an answer",
+    "ms after the queue was assigned, at once after an answer, or pullInterval after "
+    "one with messages, 50 ms after flow control, 1 s after an error or a missing "
+    "lock, 31 s after a pull without an answer",
     catalogue="I12 I19",
 )
 def a_due_queue_is_pulled(
@@ -53,8 +53,9 @@ def a_suspended_consumer_does_not_pull(
 @law(
     "CON-22",
     "a consumer has one pull of a queue outstanding at a time, and sends the next no "
-    "sooner than 500 ms after the queue was assigned, 50 ms after flow control, 1 s "
-    "after an error or a missing lock, 31 s after a pull without an answer",
+    "sooner than 500 ms after the queue was assigned, pullInterval after an answer "
+    "with messages, 50 ms after flow control, 1 s after an error or a missing lock, "
+    "31 s after a pull without an answer",
     catalogue="I12",
 )
 def no_queue_is_pulled_too_soon(

@@ -71,6 +71,7 @@ STORES = often(
     (replace(PLAIN, log_file_size=16384, queue_file_units=40), 1),
     (replace(PLAIN, transient_store_pool=True), 1),
     (replace(PLAIN, queue_file_units=2), 1),
+    (replace(PLAIN, long_polling=False), 2),
     (replace(PLAIN, duplicates=True), 2),
     (replace(INDEXING, duplicates=True, flush_mode="SYNC_FLUSH"), 1),
 )

@@ -74,7 +74,11 @@ BEHIND_THE_END = often((0, 12), (1, 2), (-1, 1), (3, 1))
 """How far before the queue's end a pull begins, by what is known of it."""
 
 WAITS = often((True, 9), (False, 1))
-TIMES_MS = often((SUSPEND_MS, 3), (SUSPEND_MS - 1, 2), (5000, 2), (40_000, 1))
+SHORT_MS = 1_000
+TIMES_MS = often(
+    *((SUSPEND_MS, 3), (SUSPEND_MS - 1, 2), (5000, 2), (40_000, 1)),
+    *((SHORT_MS, 1), (SHORT_MS - 1, 1)),
+)
 BEHIND = often((0, 4), (1, 1), (131, 1), (300, 1))
 """How many bytes replicas lack."""
 

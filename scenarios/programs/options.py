@@ -38,8 +38,12 @@ OPTIONS: tuple[Mapping[str, object], ...] = often(
     ({"disk_capacity": 1, "cleans": True}, 3),
     ({"queue_file_units": 2}, 1),
     ({"queue_file_units": 7}, 1),
+    ({"pull_interval": 300}, 2),
+    ({"long_polling": False}, 1),
 )
 """Sets of options that mean something together; a disk with an end gets some room."""
+
+_OF_BROKERS = frozenset({"pull_interval", "long_polling"})
 
 RENAMED = 3
 """Of so many programs with other options one has topics of other names."""
@@ -78,11 +82,13 @@ def with_options(setup: Setup, chance: Chance) -> Setup:
 def _is_spoilt_by(setup: Setup, more: Mapping[str, object]) -> bool:
     """Whether a setup would lose its subject by these options.
 
-    consumequeue_ext files hold the bit maps of filters; and a broker that cannot write
-    its tables, since the disk is full, excuses nearly all that laws ask of it.
+    Only a broker holds pulls and has consumers; consumequeue_ext files hold the bit
+    maps of filters; a broker that cannot write its tables, since the disk is full,
+    excuses nearly all that laws ask of it.
     """
     is_full = setup.keeps_progress and "disk_capacity" in more
-    return is_full or (setup.filters and "queue_ext_size" in more)
+    lacks_broker = not setup.keeps_progress and not _OF_BROKERS.isdisjoint(more)
+    return lacks_broker or is_full or (setup.filters and "queue_ext_size" in more)
 
 
 def with_ops_for(setup: Setup, ops: tuple[Op, ...], chance: Chance) -> tuple[Op, ...]:

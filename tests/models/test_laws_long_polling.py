@@ -87,7 +87,12 @@ def test_nobody_is_woken_for_nothing(
     code: BrokerCode, held_ms: int, is_stopping: bool, may_fail: bool, is_right: bool
 ) -> None:
     found = woken_for_a_reason.violations(
-        PULL, BrokerPulled(code), held_ms, is_stopping=is_stopping, may_fail=may_fail
+        PULL,
+        BrokerPulled(code),
+        held_ms,
+        SUSPEND_MS,
+        is_stopping=is_stopping,
+        may_fail=may_fail,
     )
 
     assert bool(found) is not is_right
@@ -96,7 +101,8 @@ def test_nobody_is_woken_for_nothing(
 def test_a_look_leaves_nobody_who_is_due() -> None:
     def left(held_ms: int, end: int, now_ms: int) -> bool:
         held = [(OpenPull(PULL, 0, held_ms), queue(0, end))]
-        return not a_look_answers_all_that_is_due.violations(held, now_ms)
+        ask = a_look_answers_all_that_is_due.violations
+        return not ask(held, now_ms, SUSPEND_MS)
 
     assert left(0, 3, SUSPEND_MS - 1)
     assert not left(0, 3, SUSPEND_MS)
