@@ -258,7 +258,8 @@ def _asked(op: StartConsumer | Resubscribe) -> str:
 
 
 def _describe_broker_pull(op: PullThroughBroker) -> str:
-    tagged = "" if op.tags == "*" else f" tagged {op.tags}"
+    how = "tagged" if op.expression_type == "TAG" else "where"
+    tagged = "" if op.tags == "*" else f" {how} {op.tags}"
     commits = f", commits {op.commit_offset}" if op.commit_offset >= 0 else ""
     waits = "" if op.suspends else ", does not wait"
     return (

@@ -688,7 +688,8 @@ class PullThroughBroker:
             it; its offset store keeps the highest such offset, and the pull carries
             it. -1: the pull carries none.
         suspends: whether the pull may be held, for 15 seconds.
-        tags: a tag expression, as in ``PullMessage``.
+        tags: a tag expression, as in ``PullMessage``; or the expression of another
+            type, which the pull carries itself.
     """
 
     group: str
@@ -699,6 +700,7 @@ class PullThroughBroker:
     commit_offset: int = -1
     suspends: bool = True
     tags: str = "*"
+    expression_type: ExpressionType = "TAG"
 
 
 @dataclass(frozen=True, slots=True)

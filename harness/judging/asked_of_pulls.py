@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crashmq.harness.judging.asking import Breaches, asked
+from crashmq.models.expressions import is_readable
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.group_configs import changes_of_group
 from crashmq.models.knowledge.moments import Moment
@@ -32,6 +33,7 @@ from crashmq.models.laws.long_polling import (
     answered_once,
     name_of_pull,
     no_wakeup_is_lost,
+    refused_for_its_expression,
     refused_for_its_group,
     refused_for_its_topic,
     woken_for_a_reason,
@@ -48,6 +50,7 @@ from crashmq.models.observations import (
 )
 
 _REFUSALS = ("TOPIC_NOT_EXIST", "INVALID_PARAMETER", "NO_PERMISSION")
+"""What a pull is refused with before its expression is looked at."""
 SURE = (Fact.WRITTEN_STAYS, Fact.UNDAMAGED_LOG, Fact.READABLE)
 
 
@@ -125,8 +128,14 @@ def _comes_by_itself(at: PullAnswered | PullKept) -> bool:
     return is_first and at.pull.queue_id >= 0 and at.reset_to != -1
 
 
+def _is_filterable(at: PullAnswered | PullKept) -> bool:
+    """Whether the broker can filter by the expression of a pull."""
+    is_by_tags = at.pull.expression_type == "TAG"
+    return is_by_tags or (at.known.setup.filters and is_readable(at.pull.tags))
+
+
 def _is_plain(at: PullAnswered) -> bool:
-    is_refused = at.answer.code in _REFUSALS
+    is_refused = at.answer.code in _REFUSALS or not _is_filterable(at)
     return not is_refused and _comes_by_itself(at) and _is_settled(at, at.pull.topic)
 
 
@@ -139,7 +148,9 @@ def _ask_lp_7(at: PullAnswered) -> Breaches:
 
 
 def _is_kept_plainly(at: PullKept) -> bool:
-    return _comes_by_itself(at) and _is_settled(at, at.pull.topic)
+    return (
+        _is_filterable(at) and _comes_by_itself(at) and _is_settled(at, at.pull.topic)
+    )
 
 
 @asked(answered_by_its_code, on=PullKept, needs=ALONE, where=_is_kept_plainly)
@@ -174,6 +185,34 @@ def _ask_lp_9(at: PullAnswered) -> Breaches:
 @asked(refused_for_its_topic, on=PullKept, needs=OF_TOPICS, where=_knows_topics)
 def _ask_lp_9_held(at: PullKept) -> Breaches:
     return _ask_of_topic(at, None)
+
+
+def _carries_an_expression(at: PullAnswered | PullKept) -> bool:
+    is_refused = isinstance(at, PullAnswered) and at.answer.code in _REFUSALS
+    return at.pull.expression_type != "TAG" and not is_refused
+
+
+def _ask_of_expression(
+    at: PullAnswered | PullKept, code: BrokerCode | None
+) -> Breaches:
+    step, known = at.step, at.known
+    may_fail = step.fails_calls or step.is_unreadable or known.disk_failed
+    return refused_for_its_expression.judge(
+        at.pull,
+        code,
+        filters=known.setup.filters,
+        may_fail=may_fail or step.is_stopping,
+    )
+
+
+@asked(refused_for_its_expression, on=PullAnswered, where=_carries_an_expression)
+def _ask_flt_7(at: PullAnswered) -> Breaches:
+    return _ask_of_expression(at, at.answer.code)
+
+
+@asked(refused_for_its_expression, on=PullKept, where=_carries_an_expression)
+def _ask_flt_7_held(at: PullKept) -> Breaches:
+    return _ask_of_expression(at, None)
 
 
 def _is_configured(at: PullAnswered | PullKept | ConsumerAnswered) -> bool:
@@ -222,7 +261,8 @@ def _ask_lp_8(at: PullAnswered) -> Breaches:
 def _has_messages(at: PullAnswered) -> bool:
     is_same_log = not at.step.starts and at.step.crash is None
     is_settled = _is_settled(at, at.pull.topic)
-    return bool(at.answer.messages) and is_same_log and is_settled
+    is_by_tags = at.pull.expression_type == "TAG"  # else FLT-1 asks
+    return bool(at.answer.messages) and is_same_log and is_settled and is_by_tags
 
 
 @asked(
@@ -242,7 +282,8 @@ def _ask_rd_1(at: PullAnswered) -> Breaches:
 
 def _has_found(at: PullAnswered) -> bool:
     found = at.answer.code in ("SUCCESS", "PULL_RETRY_IMMEDIATELY")
-    return found and _is_plain(at) and at.reset_to is None
+    is_by_tags = at.pull.expression_type == "TAG"  # else FLT-3 asks
+    return found and _is_plain(at) and at.reset_to is None and is_by_tags
 
 
 @asked(

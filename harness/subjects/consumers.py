@@ -315,6 +315,7 @@ def _asked(pull: PullThroughBroker, told: int) -> PullMessageRequest:
         flag,
         max(told, 0),
         subscription=pull.tags,
+        expression_type=pull.expression_type,
     )
 
 

@@ -19,7 +19,7 @@ from crashmq.models.history import (
     StartEnded,
     StopEnded,
 )
-from crashmq.models.knowledge.moments import At, Moment
+from crashmq.models.knowledge.moments import At, FilteredPullOver, Moment
 from crashmq.models.knowledge.moments_of_pulls import (
     PullAnswered,
     PullAsleep,
@@ -30,12 +30,21 @@ from crashmq.models.knowledge.moments_of_pulls import (
 from crashmq.models.knowledge.pulls import OpenPull, Pulls
 from crashmq.models.knowledge.reference import VisibleQueue
 from crashmq.models.knowledge.topics import Topics
+from crashmq.models.knowledge.walk_reads import behind_gaps
 from crashmq.models.knowledge.walk_topics import (
     walk_changed_topics,
     walk_config_files,
 )
-from crashmq.models.observations import Ran, Started, Stopped
-from crashmq.models.ops import PullThroughBroker, RunService
+from crashmq.models.observations import (
+    BrokerPulled,
+    FilteredPull,
+    Pulled,
+    PullStatus,
+    Ran,
+    Started,
+    Stopped,
+)
+from crashmq.models.ops import PullFiltered, PullThroughBroker, RunService
 
 _OF_PULLS = frozenset(
     {
@@ -81,6 +90,8 @@ def walk_pulls(at: At) -> Iterator[Moment]:
                     entry.at_ms,
                     pulls.resets.get(number),
                 )
+                if not (is_woken or number in pulls.resets):
+                    yield from _filtered(at, op, answer)
             case ReplicasConfirmed(phy_offset):
                 pulls.replicated = max(pulls.replicated, phy_offset)
             case StartEnded(seen=Started()) if at.known.setup.duplicates:
@@ -105,6 +116,24 @@ def walk_pulls(at: At) -> Iterator[Moment]:
             del pulls.open[number]  # the call raised, which is judged as that
     for pull in pulls.held:
         yield PullAsleep(*at, pull, _behind(at, pull.op))
+
+
+def _filtered(
+    at: At, pull: PullThroughBroker, answer: BrokerPulled
+) -> Iterator[FilteredPullOver]:
+    """Yield the moment of an answer that was filtered by the pull's own expression."""
+    is_found = answer.code == "SUCCESS"
+    is_read = is_found or answer.code == "PULL_RETRY_IMMEDIATELY"
+    if pull.expression_type == "TAG" or not is_read or at.known.is_degraded:
+        return
+    status: PullStatus = "FOUND" if is_found else "NO_MATCHED_MESSAGE"
+    bounds = answer.min_offset, answer.max_offset
+    pulled = Pulled(status, answer.next_begin_offset, *bounds, answer.messages)
+    key = pull.topic, pull.queue_id
+    asked = PullFiltered(pull.group, *key, pull.queue_offset, pull.max_msg_nums)
+    queue = behind_gaps(at.known.model.queues.get(key, []))
+    told = FilteredPull(pulled, pull.tags, pull.expression_type)
+    yield FilteredPullOver(*at, asked, told, queue, None)
 
 
 def _looked_at(at: At, pulls: Pulls, at_ms: int) -> Iterator[Moment]:

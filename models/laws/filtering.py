@@ -158,6 +158,8 @@ def goes_on_behind_what_it_saw(
     looked_at = max(SCAN_UNITS_MAX, pull.max_msg_nums)
     looked_at = min(looked_at, queue_file_units - begin % queue_file_units)
     there = queue.messages[begin - low :][:looked_at]
+    if pull.max_msg_nums <= 0:
+        there = []  # who asks for nothing passes over nothing
     wanted = partial(is_wanted, answer)
     taken, seen = _walked(there, pull.max_msg_nums, wanted, memory_from)
     expected = "FOUND" if taken else "NO_MATCHED_MESSAGE"

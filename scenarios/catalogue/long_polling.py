@@ -36,6 +36,8 @@ HELD = replace(
         (Label(tags="Aa"), 1),
         (Label(tags="BB"), 1),  # the same hash as Aa
         (Label(keys="key-1 key-2", wait_store_ok=False), 1),
+        (Label(properties="a=6"), 1),
+        (Label(tags="TagA", properties="a=9;b=x"), 1),
     ),
     sizes=often((Size(extra=16), 6), (Size(extra=60), 2), (Size(parts=4), 1)),
     pull_tags=often(("*", 6), ("TagA", 3), ("TagB || TagA", 1), ("Aa", 1)),
@@ -72,6 +74,8 @@ STORES = often(
     (replace(PLAIN, transient_store_pool=True), 1),
     (replace(PLAIN, queue_file_units=2), 1),
     (replace(PLAIN, long_polling=False), 2),
+    (replace(PLAIN, filters=True, queue_ext_size=512), 4),
+    (replace(PLAIN, filters=True, filters_retries=True, queue_ext_size=100), 1),
     (replace(PLAIN, duplicates=True), 2),
     (replace(INDEXING, duplicates=True, flush_mode="SYNC_FLUSH"), 1),
 )

@@ -11,6 +11,7 @@ from crashmq.models.ops import (
     ConfigureGroup,
     ConfirmLog,
     During,
+    ExpressionType,
     Op,
     PullThroughBroker,
     PutMessage,
@@ -25,6 +26,7 @@ from crashmq.models.ops import (
 )
 from crashmq.scenarios.programs.chance import Chance
 from crashmq.scenarios.programs.draft import Draft
+from crashmq.scenarios.programs.expressions import drawn_expression
 from crashmq.scenarios.programs.space import Address, often, schedule_of
 
 LOOK = RunService("pull_request_hold")
@@ -86,6 +88,8 @@ BESIDE: tuple[str, ...] = often(
     ("pull", 3), ("put", 2), ("reput", 5), ("look", 3), ("stop", 1), ("commit", 1)
 )
 BESIDE_MAX = 4
+SELDOM = 30
+"""So often a pull carries an expression to a broker that does not filter by such."""
 
 
 def hold(draft: Draft) -> None:
@@ -151,14 +155,18 @@ def _pull(draft: Draft, address: Address) -> PullThroughBroker:
     end = draft.drawn.whereabouts.counts[address]
     offset = max(0, end - chance.pick(BEHIND_THE_END))
     commit = -1 if chance.coin() else chance.number(space.progress_offsets)
+    asked: tuple[str, ExpressionType] = chance.pick(space.pull_tags), "TAG"
+    filters = draft.setup.filters and chance.coin()
+    if filters or chance.one_in(SELDOM):
+        asked = drawn_expression(chance), "SQL92"
     return PullThroughBroker(
         chance.pick(space.groups),
         *address,
         offset,
         chance.pick(space.pull_counts),
         commit,
-        suspends=chance.pick(WAITS),
-        tags=chance.pick(space.pull_tags),
+        chance.pick(WAITS),
+        *asked,
     )
 
 
@@ -226,7 +234,7 @@ def _duel(draft: Draft, address: Address, pulls: list[PullThroughBroker]) -> Non
     pulls = [replace(pull, suspends=True) for pull in pulls]
     first: Op = LOOK
     if draft.chance.coin():
-        first = replace(pulls.pop(), tags="*")
+        first = replace(pulls.pop(), tags="*", expression_type="TAG")
     draft.add(*pulls)
     _put(draft, address, is_certain=True)
     _flush(draft)

@@ -123,6 +123,23 @@ class ConsumerFilterManager:
                 if told is None or _is_by_tags_now(data, told):
                     self._die(data)
 
+    def build(self, group: str, subscription: SubscriptionData) -> ConsumerFilterData:
+        """The filter of an expression that a pull carries; it is not registered.
+
+        Source: ConsumerFilterManager#build.
+        """
+        return ConsumerFilterData(
+            group,
+            subscription.topic,
+            subscription.sub_string,
+            subscription.expression_type,
+            condition_of(subscription.sub_string),
+            self._runtime.now_ms(),
+            0,
+            self.bloom_filter.generate(f"{group}#{subscription.topic}"),
+            subscription.sub_version,
+        )
+
     def register_one(self, group: str, subscription: SubscriptionData) -> bool:
         """Adopt one expression; False if it is invalid, or not newer than the present.
 
@@ -133,17 +150,7 @@ class ConsumerFilterManager:
         topic = subscription.topic
         if not subscription.sub_string:
             return False
-        made = ConsumerFilterData(
-            group,
-            topic,
-            subscription.sub_string,
-            subscription.expression_type,
-            condition_of(subscription.sub_string),
-            self._runtime.now_ms(),
-            0,
-            self.bloom_filter.generate(f"{group}#{topic}"),
-            subscription.sub_version,
-        )
+        made = self.build(group, subscription)
         with self._lock:
             old = self._table.get(topic, {}).get(group)
             if old is None:

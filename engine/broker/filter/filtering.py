@@ -19,6 +19,7 @@ from crashmq.engine.broker.filter.filter_registrar import FilterRegistrar
 from crashmq.engine.broker.persist_services import PersistConsumerFilterService
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.runtime import Runtime
+from crashmq.engine.remoting.pull_message import PullMessageRequest, PullSysFlag
 from crashmq.engine.remoting.subscription_data import SubscriptionData
 from crashmq.engine.store.message_filter import MessageFilter
 from crashmq.engine.store.message_store import MessageStore
@@ -76,9 +77,19 @@ class Filtering:
         if self.persist is not None:
             self.manager.open(store.commit_log.newest_store_time)
 
-    def filter_of(self, group: str, subscription: SubscriptionData) -> MessageFilter:
-        """The message filter for a pull by a group, as its filter is registered now."""
-        return self.filter_by(subscription, self.manager.get(subscription.topic, group))
+    def filter_of(
+        self, request: PullMessageRequest, subscription: SubscriptionData
+    ) -> MessageFilter:
+        """The message filter for a pull: the one it carries, or its group's own.
+
+        A group's filter is the one that is registered now.
+        """
+        group, data = request.consumer_group, None
+        if PullSysFlag.SUBSCRIPTION not in request.sys_flag:
+            data = self.manager.get(subscription.topic, group)
+        elif subscription.expression_type != "TAG":
+            data = self.manager.build(group, subscription)
+        return self.filter_by(subscription, data)
 
     def filter_by(
         self, subscription: SubscriptionData, data: ConsumerFilterData | None

@@ -4,8 +4,8 @@ The managers of topics, groups, consumers and filters are asked through small
 interfaces; if a broker has no such manager, everything is known and allowed.
 
 Source: org.apache.rocketmq.broker.processor.PullMessageProcessor#processRequest,
-RocketMQ 5.3. Differs: filters other than by tags are refused, as RocketMQ does while
-``enablePropertyFilter`` is off.
+RocketMQ 5.3. Differs: a pull that carries an invalid SQL92 expression is refused, where
+RocketMQ's returns every message.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from crashmq.engine.broker.broker_config import BrokerConfig
+from crashmq.engine.filter.selector_parser import parse as parse_selector
 from crashmq.engine.host.probe import probe
+from crashmq.engine.remoting.filter_api import build_subscription_data
 from crashmq.engine.remoting.heartbeat_data import MessageModel
 from crashmq.engine.remoting.pull_message import PullMessageRequest, PullSysFlag
 from crashmq.engine.remoting.response_code import ResponseCode
@@ -110,7 +112,7 @@ class PullChecks:
         filters: KnownFilters | None = None,
         parse: Callable[[str, str], SubscriptionData] | None = None,
     ) -> None:
-        """Use these managers; ``parse`` parses a topic's expression, or raises."""
+        """Use these managers; ``parse`` parses a topic's tags, or raises ValueError."""
         self._filters = filters
         self._config = config
         self._topics = topics
@@ -133,19 +135,24 @@ class PullChecks:
             else:
                 subscription = self._from_heartbeat(request, group)
             if subscription.expression_type != "TAG":
-                self._check_filter(request.consumer_group, subscription)
+                self._check_filter(request, subscription)
         except PullRefused:
             REFUSED.hit()
             raise
         return subscription
 
-    def _check_filter(self, name: str, subscription: SubscriptionData) -> None:
+    def _check_filter(
+        self, request: PullMessageRequest, subscription: SubscriptionData
+    ) -> None:
         kind, topic = subscription.expression_type, subscription.topic
+        name = request.consumer_group
         if self._filters is None or not self._config.enable_property_filter:
             raise PullRefused(
                 ResponseCode.SYSTEM_ERROR,
                 f"the broker does not filter by {kind}: subscribe by tags.",
             )
+        if PullSysFlag.SUBSCRIPTION in request.sys_flag:
+            return  # it carries its filter itself
         known = self._filters.get(topic, name)
         if known is None:
             raise PullRefused(
@@ -220,12 +227,17 @@ class PullChecks:
             )
 
     def _from_request(self, request: PullMessageRequest) -> SubscriptionData:
+        expression, kind = request.subscription, request.expression_type
         try:
-            return self._parse(request.topic, request.subscription)
+            if kind == "TAG":
+                return self._parse(request.topic, expression)
+            parse_selector(expression)
+            version = request.sub_version
+            return build_subscription_data(request.topic, expression, kind, version)
         except ValueError as error:
             raise PullRefused(
                 ResponseCode.SUBSCRIPTION_PARSE_FAILED,
-                f"the expression {request.subscription!r} is none: {error}",
+                f"the expression {expression!r} is none: {error}",
             ) from None
 
     def _from_heartbeat(

@@ -85,7 +85,7 @@ class PullMessageProcessor:
         config: BrokerConfig,
         checks: PullChecks,
         ends: RecoveredEnds,
-        filter_of: Callable[[str, SubscriptionData], MessageFilter],
+        filter_of: Callable[[PullMessageRequest, SubscriptionData], MessageFilter],
     ) -> None:
         self._store = store
         self._offsets = offsets
@@ -164,7 +164,7 @@ class PullMessageProcessor:
             request.max_msg_nums,
             ANY_TAGS
             if takes_all and not is_asked_again
-            else self._filter_of(group, subscription),
+            else self._filter_of(request, subscription),
         )
 
     def _where_to_begin_again(self, request: PullMessageRequest) -> int | None:
@@ -256,6 +256,6 @@ class PullMessageProcessor:
             timeout_ms,
             self._runtime.now_ms(),
             request.queue_offset,
-            self._filter_of(request.consumer_group, subscription),
+            self._filter_of(request, subscription),
         )
         return self.hold.suspend_pull_request(held)
