@@ -108,6 +108,7 @@ class Setup:
     and stops pulling a queue while more than ``pull_threshold`` of its messages wait;
     after an answer with messages it pauses for ``pull_interval`` ms. Without
     ``long_polling`` no message wakes a held pull, and it is held for a second at most.
+    With ``posts_subscription`` consumers' pulls carry what they subscribe.
     With ``filters_retries`` the broker filters messages of retry topics by their real
     topic. With ``delivers_delayed`` a broker keeps messages with a delay level until
     they are due, and then puts them into their queues; ``message_delay_level`` says
@@ -149,6 +150,7 @@ class Setup:
     pull_threshold: int = 1000
     pull_interval: int = 0
     long_polling: bool = True
+    posts_subscription: bool = False
     filters: bool = False
     duplicates: bool = False
     delivers_delayed: bool = False

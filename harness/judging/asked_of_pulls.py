@@ -244,7 +244,9 @@ def _ask_lp_10_of_consumers(at: ConsumerAnswered) -> Breaches:
     possible = at.known.progress.groups.possible(group)
     where = f"pull of {client} in {group} on {topic}/{queue_id}"
     judge = refused_for_its_group.judge
-    return judge(where, at.code, possible, broadcasts=at.broadcasts)
+    # Of a pull that carries its subscription a broker does not ask who sends it.
+    broadcasts = False if at.known.setup.posts_subscription else at.broadcasts
+    return judge(where, at.code, possible, broadcasts=broadcasts)
 
 
 def _was_read(at: PullAnswered) -> bool:

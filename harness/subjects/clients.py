@@ -188,6 +188,7 @@ class _Client:
             consume_message_batch_max_size=op.batch,
             pull_threshold_for_queue=setup.pull_threshold,
             pull_interval=setup.pull_interval,
+            post_subscription_when_pull=setup.posts_subscription,
             max_reconsume_times=op.max_reconsume_times,
         )
 

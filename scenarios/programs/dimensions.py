@@ -66,6 +66,7 @@ NEEDS: Mapping[str, tuple[str, str]] = {
     "setup.pull_threshold=less": _BROKER,
     "setup.pull_interval=more": _BROKER,
     "setup.long_polling=off": _BROKER,
+    "setup.posts_subscription=on": _BROKER,
     "setup.brokers=more": _BROKER,
     "setup.filters=on": _BROKER,
     "setup.filters_retries=on": _FILTERS,
