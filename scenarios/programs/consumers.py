@@ -149,7 +149,7 @@ BEFORE_OR_AFTER_MS = (0, 0, 0, -1, 1, 500)
 FAULTS = 12
 """Amid one of so many ops, for which a topic may be made, a call fails."""
 FAULT_ACTIONS_MAX = 6
-TOLD = 3
+TOLD = 2
 """Of so many resets, the broker tells the consumers of one without being asked."""
 JOINS = 3
 """One of so many phrases begins with a consumer that joins, beside the first."""

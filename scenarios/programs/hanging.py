@@ -36,7 +36,7 @@ from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.space import often
 
 HAD_MS: Final = often(
-    (899_999, 1), (900_000, 1), (900_001, 3), (960_000, 3), (30_000, 1)
+    (899_999, 2), (900_000, 2), (900_001, 3), (960_000, 3), (30_000, 1)
 )
 """Around the fifteen minutes for which a listener may have a message."""
 MANY: Final = often((1, 3), (2, 2), (8, 1), (20, 1))

@@ -51,8 +51,8 @@ BEFORE_A_DELETION: tuple[BeforeKind, ...] = often(
 """Whether what is about to go is said to be durable, or partly gone already."""
 
 DeletionKind = Literal["alone", "crash", "amid dispatch", "in company", "fault"]
-CLEANS = 4
-"""One of so many deletions is of all topics but some."""
+CLEANS = 3
+"""One of so many deletions is of all topics but some, or such a one follows it."""
 DELETIONS_BY: tuple[DeletionKind, ...] = often(
     ("alone", 2), ("crash", 1), ("amid dispatch", 1), ("in company", 1), ("fault", 1)
 )
@@ -159,13 +159,18 @@ def _fails_removals(fault: DiskFault) -> bool:
     return is_met and fault.call in ("sync", "remove")
 
 
+def _cleaning(draft: Draft) -> CleanTopics:
+    """A deletion of all topics but some of those that are put to."""
+    topics = {one.topic for one in draft.space.addresses if draft.chance.coin()}
+    return CleanTopics(",".join(sorted(topics)))
+
+
 def delete(draft: Draft) -> None:
     """Add a deletion of a topic: alone, interrupted, beside others, during dispatch."""
     chance, space = draft.chance, draft.space
     op: Op = DeleteTopic(*chance.pick(space.deletions))
     if chance.one_in(CLEANS):
-        named = sorted({one.topic for one in space.addresses if chance.coin()})
-        op = CleanTopics(",".join(named))
+        op = _cleaning(draft)
         if chance.coin():  # which no queue has yet
             draft.add(draft.drawn.put())
     before = chance.pick(BEFORE_A_DELETION)
@@ -190,3 +195,5 @@ def delete(draft: Draft) -> None:
             draft.add(Restart())
         case "alone":
             draft.add(op)
+            if chance.one_in(CLEANS):
+                draft.add(_cleaning(draft))
