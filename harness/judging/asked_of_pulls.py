@@ -22,6 +22,7 @@ from crashmq.models.laws.dispatching import (
     dispatched_is_replicated,
     queues_come_before_the_index,
 )
+from crashmq.models.laws.filtering import refused_for_its_expression
 from crashmq.models.laws.long_polling import (
     SHORT_POLLING_MS,
     SUSPEND_MS,
@@ -33,7 +34,6 @@ from crashmq.models.laws.long_polling import (
     answered_once,
     name_of_pull,
     no_wakeup_is_lost,
-    refused_for_its_expression,
     refused_for_its_group,
     refused_for_its_topic,
     woken_for_a_reason,

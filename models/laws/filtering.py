@@ -11,7 +11,7 @@ from functools import partial
 from typing import TypeAlias
 
 from crashmq.models.appended import Appended, differs
-from crashmq.models.expressions import matches
+from crashmq.models.expressions import is_readable, matches
 from crashmq.models.files.config_files import config_pair
 from crashmq.models.files.filters import (
     FILTERS_PATH,
@@ -22,8 +22,8 @@ from crashmq.models.files.filters import (
 from crashmq.models.files.store_image import BadRecord, decode_record
 from crashmq.models.knowledge.reference import VisibleQueue
 from crashmq.models.laws.registry import law
-from crashmq.models.observations import FilteredPull
-from crashmq.models.ops import PullFiltered
+from crashmq.models.observations import CODES_OF_READS, BrokerCode, FilteredPull
+from crashmq.models.ops import PullFiltered, PullThroughBroker
 from crashmq.models.verdict import Violation
 
 SCAN_UNITS_MAX = 800
@@ -321,3 +321,41 @@ def filters_are_written_as_they_are(
         if alive.get(key) != expected:
             where = f"{FILTERS_PATH}, {key[0]} on {key[1]}"
             yield Violation(where, f"{alive.get(key)} is written", f"{expected}")
+
+
+@law(
+    "FLT-7",
+    "a pull that carries an SQL92 expression is refused if and only if the expression "
+    "is invalid (SUBSCRIPTION_PARSE_FAILED), or the broker has no enablePropertyFilter "
+    "(SYSTEM_ERROR)",
+    catalogue="I16",
+)
+def refused_for_its_expression(
+    pull: PullThroughBroker,
+    code: BrokerCode | None,
+    *,
+    filters: bool,
+    may_fail: bool,
+) -> Iterator[Violation]:
+    """Checks the code of the answer; None: the pull is held.
+
+    Args:
+        pull: what was asked; its topic and group are not what it may be refused for.
+        code: the answer's code.
+        filters: whether the broker has enablePropertyFilter.
+        may_fail: the disk fails, or the broker is stopping.
+
+    Source: PullMessageProcessor#processRequest. Differs: RocketMQ's broker answers a
+    pull with an invalid expression as if it asked for every message.
+    """
+    expected = "an answer"
+    if not is_readable(pull.tags):
+        expected = "SUBSCRIPTION_PARSE_FAILED"
+    elif not filters:
+        expected = "SYSTEM_ERROR"
+    is_read = code is None or code in CODES_OF_READS
+    is_right = is_read if expected == "an answer" else code == expected
+    if not is_right and not (may_fail and code == "SYSTEM_ERROR"):
+        seen = code or "it is held"
+        where = f"pull of {pull.group} on {pull.topic}/{pull.queue_id} by {pull.tags}"
+        yield Violation(where, seen, expected)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 
 from crashmq.models.appended import Appended
-from crashmq.models.expressions import is_readable, matches
+from crashmq.models.expressions import matches
 from crashmq.models.files.offsets import OffsetKey
 from crashmq.models.knowledge.group_configs import GroupConfig
 from crashmq.models.knowledge.pulls import OpenPull
@@ -287,43 +287,6 @@ def refused_for_its_group(
     elif may == {False} and (code is None or code in CODES_OF_READS):
         seen = code or "it is held"
         yield Violation(where, seen, "NO_PERMISSION: its group must not consume")
-
-
-@law(
-    "FLT-7",
-    "a pull that carries an SQL92 expression is refused if and only if the expression "
-    "is invalid (SUBSCRIPTION_PARSE_FAILED), or the broker has no enablePropertyFilter "
-    "(SYSTEM_ERROR)",
-    catalogue="I16",
-)
-def refused_for_its_expression(
-    pull: PullThroughBroker,
-    code: BrokerCode | None,
-    *,
-    filters: bool,
-    may_fail: bool,
-) -> Iterator[Violation]:
-    """Checks the code of the answer; None: the pull is held.
-
-    Args:
-        pull: what was asked; its topic and group are not what it may be refused for.
-        code: the answer's code.
-        filters: whether the broker has enablePropertyFilter.
-        may_fail: the disk fails, or the broker is stopping.
-
-    Source: PullMessageProcessor#processRequest. Differs: RocketMQ's broker answers a
-    pull with an invalid expression as if it asked for every message.
-    """
-    expected = "an answer"
-    if not is_readable(pull.tags):
-        expected = "SUBSCRIPTION_PARSE_FAILED"
-    elif not filters:
-        expected = "SYSTEM_ERROR"
-    is_read = code is None or code in CODES_OF_READS
-    is_right = is_read if expected == "an answer" else code == expected
-    if not is_right and not (may_fail and code == "SYSTEM_ERROR"):
-        seen = code or "it is held"
-        yield Violation(f"{_from(pull)} by {pull.tags}", seen, expected)
 
 
 def _expected(

@@ -5,12 +5,16 @@ from dataclasses import replace
 import pytest
 from store_builder import StoreBuilder
 
+from crashmq.engine.broker.broker_config import BrokerConfig
 from crashmq.engine.broker.broker_controller import BrokerController
 from crashmq.engine.broker.offset.consumer_offset_manager import PATH
 from crashmq.engine.broker.processor.consumer_manage_processor import OffsetResponse
+from crashmq.engine.common.message_ext import decode_message
 from crashmq.engine.common.mix_all import Perm
+from crashmq.engine.common.subscription_group_config import SubscriptionGroupConfig
 from crashmq.engine.common.topic_config import TopicConfig
 from crashmq.engine.host.service_threads import ServiceThreads
+from crashmq.engine.remoting.filter_api import build_subscription_data
 from crashmq.engine.remoting.pull_message import (
     PullMessageRequest,
     PullMessageResponse,
@@ -18,6 +22,7 @@ from crashmq.engine.remoting.pull_message import (
 )
 from crashmq.engine.remoting.response_code import ResponseCode
 from crashmq.engine.store.errors import StoreCorrupted
+from crashmq.engine.store.message.message import Message
 from crashmq.engine.store.message_store import MessageStore
 
 NOT_FOUND = OffsetResponse(ResponseCode.QUERY_NOT_FOUND)
@@ -226,3 +231,64 @@ def test_a_pull_is_answered_by_what_the_broker_knows_of_its_topic(
     assert code_of(replace(pull, queue_id=2)) is ResponseCode.INVALID_PARAMETER
     topics.update_topic_config(TopicConfig("T0", 2, 4, Perm.WRITE))
     assert code_of(pull) is ResponseCode.NO_PERMISSION
+
+
+def test_a_pull_is_refused_as_its_group_is_configured(store: StoreBuilder) -> None:
+    broker = started_on(store)
+    broker.tables.topic_config_manager.update_topic_config(TopicConfig("T0", 2, 2))
+    groups = broker.tables.subscription_group_manager
+    pull = PullMessageRequest("g", "T0", 0, 0, sys_flag=PullSysFlag.SUBSCRIPTION)
+    answers: list[PullMessageResponse] = []
+
+    def code() -> ResponseCode:
+        broker.pull_message_processor.process_request(pull, answers.append)
+        return answers[-1].code
+
+    assert code() is ResponseCode.PULL_NOT_FOUND
+    assert [*groups.groups] == ["g"]  # made by its use
+    barred = SubscriptionGroupConfig("g", consume_enable=False)
+    groups.update_subscription_group_config(barred)
+    assert code() is ResponseCode.NO_PERMISSION
+    groups.delete_subscription_group_config("g")
+    assert code() is ResponseCode.PULL_NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    ("expression", "filters", "found"),
+    [
+        ("a > 5", True, (0, 2)),  # 6, and what it fails on
+        ("a >", True, ResponseCode.SUBSCRIPTION_PARSE_FAILED),
+        ("", True, ResponseCode.SUBSCRIPTION_PARSE_FAILED),
+        ("a > 5", False, ResponseCode.SYSTEM_ERROR),
+    ],
+)
+def test_a_pull_is_filtered_by_the_expression_that_it_carries(
+    store: StoreBuilder,
+    expression: str,
+    filters: bool,
+    found: ResponseCode | tuple[int, ...],
+) -> None:
+    of_messages = MessageStore(store.config, store.mount, store.runtime)
+    config = BrokerConfig(enable_property_filter=filters)
+    broker = BrokerController(of_messages, store.mount, store.runtime, config)
+    broker.load()
+    broker.start()
+    for value in ("6", "3", "many"):
+        broker.send_message_processor.send_message(
+            Message("T0", 0, b"body", {"a": value})
+        )
+    of_messages.reput.run_once()
+    broker.consumer_filter_manager.register_one(
+        "g", build_subscription_data("T0", "a < 5", "SQL92", 1)
+    )
+    flags = PullSysFlag.SUBSCRIPTION
+    pull = PullMessageRequest("g", "T0", 0, 0, sys_flag=flags, expression_type="SQL92")
+    answers: list[PullMessageResponse] = []
+
+    broker.pull_message_processor.process_request(
+        replace(pull, subscription=expression), answers.append
+    )
+
+    (answer,) = answers
+    offsets = [decode_message(record).queue_offset for record in answer.messages]
+    assert found == (tuple(offsets) if answer.messages else answer.code)

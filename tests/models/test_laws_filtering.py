@@ -14,13 +14,21 @@ from crashmq.models.laws.filtering import (
     filters_by_the_newest,
     goes_on_behind_what_it_saw,
     passes_over_nothing_asked_for,
+    refused_for_its_expression,
     retries_are_asked_for_their_topic,
     returns_what_was_asked_for,
     start_loads_the_filters,
 )
 from crashmq.models.messages import message_for
-from crashmq.models.observations import FilteredPull, Pulled, Put
-from crashmq.models.ops import Op, PullFiltered, PullMessage, PutMessage, RunService
+from crashmq.models.observations import BrokerCode, FilteredPull, Pulled, Put
+from crashmq.models.ops import (
+    Op,
+    PullFiltered,
+    PullMessage,
+    PullThroughBroker,
+    PutMessage,
+    RunService,
+)
 from crashmq.models.program import Program, Setup
 
 PULL = PullFiltered("g", "T0", 0, 0)
@@ -47,6 +55,7 @@ def queue() -> list[Appended]:
 
 
 RECORDS: list[bytes] = []
+NONE = "NO_MATCHED_MESSAGE"
 
 
 def answered(*numbers: int, next_begin: int = 3, status: str = "FOUND") -> FilteredPull:
@@ -139,6 +148,44 @@ def test_a_pull_that_stands_still_is_wrong(queue: list[Appended]) -> None:
 
     assert [*passes_over_nothing_asked_for.judge(PULL, answer, queue)] == []
     assert [*goes_on_behind_what_it_saw.judge(PULL, answer, visible, 10)]
+
+
+def test_a_pull_of_no_message_passes_over_none(queue: list[Appended]) -> None:
+    visible = VisibleQueue(queue, 0, 3)
+    of_none = replace(PULL, max_msg_nums=0)
+    judge = goes_on_behind_what_it_saw.violations
+
+    assert not judge(of_none, answered(next_begin=0, status=NONE), visible, 10)
+    assert judge(of_none, answered(next_begin=1, status=NONE), visible, 10)
+
+
+@pytest.mark.parametrize(
+    ("expression", "code", "filters", "may_fail", "is_right"),
+    [
+        ("a > 5", "SUCCESS", True, False, True),
+        ("a > 5", None, True, False, True),
+        ("a > 5", "SUBSCRIPTION_PARSE_FAILED", True, False, False),
+        ("a > 5", "SYSTEM_ERROR", True, False, False),
+        ("a > 5", "SYSTEM_ERROR", True, True, True),
+        ("a > 5", "SYSTEM_ERROR", False, False, True),
+        ("a > 5", "SUCCESS", False, False, False),
+        ("a >", "SUBSCRIPTION_PARSE_FAILED", True, False, True),
+        ("a >", "SUBSCRIPTION_PARSE_FAILED", False, False, True),
+        ("a >", "SUCCESS", True, False, False),
+        ("a >", None, True, False, False),
+    ],
+)
+def test_only_a_wrong_expression_or_broker_refuses_one(
+    expression: str,
+    code: BrokerCode | None,
+    filters: bool,
+    may_fail: bool,
+    is_right: bool,
+) -> None:
+    pull = PullThroughBroker("g", "T0", 0, 0, tags=expression, expression_type="SQL92")
+    ask = refused_for_its_expression.violations
+
+    assert bool(ask(pull, code, filters=filters, may_fail=may_fail)) is not is_right
 
 
 def test_only_what_was_subscribed_filters() -> None:
