@@ -39,6 +39,7 @@ from crashmq.models.laws.long_polling import (
     woken_for_a_reason,
 )
 from crashmq.models.laws.reading import (
+    names_no_tag,
     pull_is_answered_right,
     pulled_messages_are_right,
 )
@@ -130,8 +131,9 @@ def _comes_by_itself(at: PullAnswered | PullKept) -> bool:
 
 def _is_filterable(at: PullAnswered | PullKept) -> bool:
     """Whether the broker can filter by the expression of a pull."""
-    is_by_tags = at.pull.expression_type == "TAG"
-    return is_by_tags or (at.known.setup.filters and is_readable(at.pull.tags))
+    if at.pull.expression_type == "TAG":
+        return not names_no_tag(at.pull.tags)
+    return at.known.setup.filters and is_readable(at.pull.tags)
 
 
 def _is_plain(at: PullAnswered) -> bool:
@@ -187,9 +189,8 @@ def _ask_lp_9_held(at: PullKept) -> Breaches:
     return _ask_of_topic(at, None)
 
 
-def _carries_an_expression(at: PullAnswered | PullKept) -> bool:
-    is_refused = isinstance(at, PullAnswered) and at.answer.code in _REFUSALS
-    return at.pull.expression_type != "TAG" and not is_refused
+def _gets_to_its_expression(at: PullAnswered) -> bool:
+    return at.answer.code not in _REFUSALS
 
 
 def _ask_of_expression(
@@ -205,12 +206,12 @@ def _ask_of_expression(
     )
 
 
-@asked(refused_for_its_expression, on=PullAnswered, where=_carries_an_expression)
+@asked(refused_for_its_expression, on=PullAnswered, where=_gets_to_its_expression)
 def _ask_flt_7(at: PullAnswered) -> Breaches:
     return _ask_of_expression(at, at.answer.code)
 
 
-@asked(refused_for_its_expression, on=PullKept, where=_carries_an_expression)
+@asked(refused_for_its_expression, on=PullKept)
 def _ask_flt_7_held(at: PullKept) -> Breaches:
     return _ask_of_expression(at, None)
 

@@ -21,6 +21,7 @@ from crashmq.models.files.filters import (
 )
 from crashmq.models.files.store_image import BadRecord, decode_record
 from crashmq.models.knowledge.reference import VisibleQueue
+from crashmq.models.laws.reading import names_no_tag
 from crashmq.models.laws.registry import law
 from crashmq.models.observations import CODES_OF_READS, BrokerCode, FilteredPull
 from crashmq.models.ops import PullFiltered, PullThroughBroker
@@ -325,9 +326,9 @@ def filters_are_written_as_they_are(
 
 @law(
     "FLT-7",
-    "a pull that carries an SQL92 expression is refused if and only if the expression "
-    "is invalid (SUBSCRIPTION_PARSE_FAILED), or the broker has no enablePropertyFilter "
-    "(SYSTEM_ERROR)",
+    "a pull is refused for the expression that it carries if and only if that is "
+    "invalid (SUBSCRIPTION_PARSE_FAILED), or is SQL92 and the broker has no "
+    "enablePropertyFilter (SYSTEM_ERROR)",
     catalogue="I16",
 )
 def refused_for_its_expression(
@@ -349,9 +350,10 @@ def refused_for_its_expression(
     pull with an invalid expression as if it asked for every message.
     """
     expected = "an answer"
-    if not is_readable(pull.tags):
+    is_by_tags = pull.expression_type == "TAG"
+    if names_no_tag(pull.tags) if is_by_tags else not is_readable(pull.tags):
         expected = "SUBSCRIPTION_PARSE_FAILED"
-    elif not filters:
+    elif not (is_by_tags or filters):
         expected = "SYSTEM_ERROR"
     is_read = code is None or code in CODES_OF_READS
     is_right = is_read if expected == "an answer" else code == expected

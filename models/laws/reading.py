@@ -20,6 +20,8 @@ from crashmq.models.ops import Boundary
 from crashmq.models.verdict import Violation
 
 SCAN_UNITS_MAX = 800
+SEPARATOR = "||"
+"""Between the tags of an expression."""
 TRANSFER_COUNT_MAX = 32
 TRANSFER_BYTES_MAX = 262_144
 FAR_TRANSFER_COUNT_MAX = 8
@@ -216,9 +218,22 @@ def _fitting(
 
 @lru_cache(maxsize=1024)
 def wanted_tags(expression: str) -> frozenset[str]:
-    """The tags that an expression asks for; empty if it asks for every message."""
-    tags = frozenset([part.strip() for part in expression.split("||")]) - {""}
-    return frozenset() if "*" in tags else tags
+    """The tags that an expression asks for; empty if it asks for every message.
+
+    Source: FilterAPI#buildSubscriptionData.
+    """
+    if expression in ("", "*"):
+        return frozenset()
+    tags = frozenset([part.strip() for part in expression.split(SEPARATOR)]) - {""}
+    return tags or frozenset({SEPARATOR})  # which no message has
+
+
+def names_no_tag(expression: str) -> bool:
+    """Whether an expression of tags is invalid: nothing but separators.
+
+    Source: FilterAPI#buildSubscriptionData, of the array that String#split returns.
+    """
+    return bool(expression) and not expression.replace(SEPARATOR, "")
 
 
 @law(

@@ -40,7 +40,10 @@ HELD = replace(
         (Label(tags="TagA", properties="a=9;b=x"), 1),
     ),
     sizes=often((Size(extra=16), 6), (Size(extra=60), 2), (Size(parts=4), 1)),
-    pull_tags=often(("*", 6), ("TagA", 3), ("TagB || TagA", 1), ("Aa", 1)),
+    pull_tags=often(
+        *(("*", 12), ("TagA", 6), ("TagB || TagA", 2), ("Aa", 2), ("TagA || *", 1)),
+        *(("||", 1), (" ", 1), ("TagB||", 1)),
+    ),
     pull_counts=often((32, 6), (1, 2), (0, 1)),
     services=often(
         ("reput", 3),

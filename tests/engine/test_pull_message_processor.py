@@ -14,7 +14,6 @@ from crashmq.engine.broker.offset.recovered_ends import RecoveredEnds
 from crashmq.engine.broker.processor.pull_checks import (
     PullChecks,
     PullRefused,
-    subscription_by_tags,
 )
 from crashmq.engine.broker.processor.pull_message_processor import (
     PullMessageProcessor,
@@ -29,7 +28,6 @@ from crashmq.engine.remoting.pull_message import (
 from crashmq.engine.remoting.response_code import ResponseCode
 from crashmq.engine.remoting.subscription_data import SubscriptionData
 from crashmq.engine.store.config import BrokerRole
-from crashmq.engine.store.message.message import tags_code
 from crashmq.engine.store.message.tags_filter import TagsFilter
 from crashmq.engine.store.message_store import MessageStore
 from crashmq.engine.store.results import GetMessageStatus
@@ -266,7 +264,7 @@ def code_with(
         ConsumerOffsetManager(store.mount, store.runtime),
         store.runtime,
         config,
-        PullChecks(config, known, known, known, parse=_parse),
+        PullChecks(config, known, known, known),
         RecoveredEnds(store.mount, store.runtime),
         lambda _, subscription: TagsFilter(
             frozenset(subscription.tags), frozenset(subscription.codes)
@@ -277,12 +275,6 @@ def code_with(
     (answer,) = answers
     assert bool(answer.remark) is (answer.code is not ResponseCode.PULL_NOT_FOUND)
     return answer.code
-
-
-def _parse(topic: str, expression: str) -> SubscriptionData:
-    if expression == "||":
-        raise ValueError("no tag is in it")
-    return subscription_by_tags(topic, expression)
 
 
 @pytest.mark.parametrize(
@@ -355,11 +347,3 @@ def test_checks_without_managers_know_everybody() -> None:
     with pytest.raises(PullRefused) as refused:
         checks.check(replace(PULL, queue_id=-1))
     assert refused.value.code is ResponseCode.INVALID_PARAMETER
-
-
-def test_a_subscription_by_tags_has_their_hashes() -> None:
-    two = subscription_by_tags("T0", " B|| A ")
-
-    assert two.tags == ("A", "B")
-    assert two.codes == tuple(sorted((tags_code("A"), tags_code("B"))))
-    assert subscription_by_tags("T0", "*") == SubscriptionData("T0")

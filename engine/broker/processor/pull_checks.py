@@ -10,7 +10,6 @@ RocketMQ's returns every message.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 from crashmq.engine.broker.broker_config import BrokerConfig
@@ -20,8 +19,7 @@ from crashmq.engine.remoting.filter_api import build_subscription_data
 from crashmq.engine.remoting.heartbeat_data import MessageModel
 from crashmq.engine.remoting.pull_message import PullMessageRequest, PullSysFlag
 from crashmq.engine.remoting.response_code import ResponseCode
-from crashmq.engine.remoting.subscription_data import SUB_ALL, SubscriptionData
-from crashmq.engine.store.message.tags_filter import parse_tags
+from crashmq.engine.remoting.subscription_data import SubscriptionData
 
 REFUSED = probe("pull_checks.refused", "a pull was refused before anything was read")
 
@@ -110,15 +108,13 @@ class PullChecks:
         groups: KnownGroups | None = None,
         consumers: KnownConsumers | None = None,
         filters: KnownFilters | None = None,
-        parse: Callable[[str, str], SubscriptionData] | None = None,
     ) -> None:
-        """Use these managers; ``parse`` parses a topic's tags, or raises ValueError."""
+        """Ask these managers; None: a broker without such a manager."""
         self._filters = filters
         self._config = config
         self._topics = topics
         self._groups = groups
         self._consumers = consumers
-        self._parse = parse or subscription_by_tags
 
     def check(self, request: PullMessageRequest) -> SubscriptionData:
         """The subscription to filter a pull by.
@@ -229,9 +225,8 @@ class PullChecks:
     def _from_request(self, request: PullMessageRequest) -> SubscriptionData:
         expression, kind = request.subscription, request.expression_type
         try:
-            if kind == "TAG":
-                return self._parse(request.topic, expression)
-            parse_selector(expression)
+            if kind != "TAG":
+                parse_selector(expression)
             version = request.sub_version
             return build_subscription_data(request.topic, expression, kind, version)
         except ValueError as error:
@@ -244,7 +239,7 @@ class PullChecks:
         self, request: PullMessageRequest, group: ConsumingGroup | None
     ) -> SubscriptionData:
         if self._consumers is None:
-            return self._parse(request.topic, SUB_ALL)
+            return SubscriptionData(request.topic)
         name, topic = request.consumer_group, request.topic
         model = self._consumers.message_model_of(name)
         if model is None:
@@ -270,12 +265,3 @@ class PullChecks:
                 f"{request.sub_version}, after {found.sub_version}: send a heartbeat.",
             )
         return found
-
-
-def subscription_by_tags(topic: str, expression: str) -> SubscriptionData:
-    """The subscription of a tag expression, parsed as ``tags_filter`` does."""
-    wanted = parse_tags(expression)
-    if wanted is None:
-        return SubscriptionData(topic)
-    tags, codes = tuple(sorted(wanted.tags)), tuple(sorted(wanted.codes))
-    return SubscriptionData(topic, expression, tags, codes)

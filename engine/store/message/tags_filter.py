@@ -1,6 +1,7 @@
 """Tag expressions: which messages of a queue a consumer asked for.
 
-``*`` asks for all, ``A || B`` for those tagged A or B; tags are compared whole.
+``*`` asks for all, ``A || B`` for those tagged A or B; tags are compared whole. Among
+other tags ``*`` is a tag like any other, and a blank expression asks for no message.
 
 Source: FilterAPI#buildSubscriptionData, DefaultMessageFilter, RocketMQ 5.3. Differs:
 where the hash in the unit agrees, the text in the record is compared too; RocketMQ's
@@ -61,7 +62,7 @@ class TagsFilter:
 @lru_cache(maxsize=1024)
 def parse_tags(expression: str) -> TagsFilter | None:
     """Parse an expression; None if it asks for every message."""
-    tags = frozenset(part.strip() for part in expression.split(_OR)) - {""}
-    if not tags or ANY_TAGS in tags:
+    if expression in ("", ANY_TAGS):
         return None
+    tags = frozenset(part.strip() for part in expression.split(_OR)) - {""}
     return TagsFilter(tags, frozenset(map(tags_code, tags)))
