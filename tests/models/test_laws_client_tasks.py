@@ -57,13 +57,16 @@ def test_a_pull_without_an_answer_is_given_up_after_30_s_and_sent_after_31() -> 
 
 
 def test_an_answer_makes_a_queue_due_at_once_and_a_refusal_after_a_second() -> None:
-    answered, refused = pulls(), pulls()
+    answered, refused, found = pulls(), pulls(), pulls()
     answered.answered(AT_C0, 7, 3, "waits")
-    refused.answered(AT_C0, 7, 0, "refused")
+    refused.answered(AT_C0, 7, 0, "refused", 1_000)
+    found.answered(AT_C0, 7, 3, "found", 300)
 
     assert answered.pulls[AT_C0] == DuePull("waits", 7, 7, brought=3)
     assert refused.pulls[AT_C0].least_ms == 1_007
     assert refused.pulls[AT_C0].is_due(7), "a round has to take it up"
+    assert found.pulls[AT_C0].least_ms == 307
+    assert found.pulls[AT_C0].is_due(7), "a round has to take it up"
 
 
 def test_of_two_pulls_underway_an_answer_tells_nothing() -> None:
