@@ -164,7 +164,12 @@ class ConfigFile:
         self._sync_folders()
         if self._kept:
             self._write_whole(self._path + BACKUP, self._kept)
-        self._write_whole(self._path, data)
+        try:
+            self._write_whole(self._path, data)
+        except OSError:
+            # The backup is another one already, and perhaps nobody writes again.
+            self._disk.sync_dir(_folder_of(self._path))
+            raise
         self._disk.sync_dir(_folder_of(self._path))
 
     def _write_whole(self, path: str, data: bytes) -> None:
