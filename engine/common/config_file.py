@@ -151,7 +151,12 @@ class ConfigFile:
             if self._is_over:
                 TOO_LATE.hit()
                 raise StoreStopped(f"the broker stops: {self._path} stays as it is.")
-            self._replace(data)
+            try:
+                self._replace(data)
+            except OSError:
+                # The backup may be another one already, and perhaps nobody tries again.
+                self._disk.sync_dir(_folder_of(self._path))
+                raise
             self._kept = data
         PERSISTED.hit()
 
@@ -164,12 +169,7 @@ class ConfigFile:
         self._sync_folders()
         if self._kept:
             self._write_whole(self._path + BACKUP, self._kept)
-        try:
-            self._write_whole(self._path, data)
-        except OSError:
-            # The backup is another one already, and perhaps nobody writes again.
-            self._disk.sync_dir(_folder_of(self._path))
-            raise
+        self._write_whole(self._path, data)
         self._disk.sync_dir(_folder_of(self._path))
 
     def _write_whole(self, path: str, data: bytes) -> None:

@@ -151,7 +151,7 @@ _WEAKER = (
     (
         "L32",
         *("around", "keeps_what_is_whole"),
-        *("if appended.end <= min(floor, durable) and not is_listed:", "if False:"),
+        *("if is_to_list and not is_listed:", "if False:"),
     ),
     (
         "L33",
