@@ -155,7 +155,8 @@ class ConfigFile:
                 self._replace(data)
             except OSError:
                 # The backup may be another one already, and perhaps nobody tries again.
-                self._disk.sync_dir(_folder_of(self._path))
+                if self._has_durable_folders:
+                    self._disk.sync_dir(_folder_of(self._path))
                 raise
             self._kept = data
         PERSISTED.hit()

@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "a9b93a3afd0970e0f6d0de22d4edb99e74ae71706dfc44911d3d7ea80c912b04"
+DEFAULTS = "bad2295e6dca3582dc9d868f40060eb4bb7b6947e56cd3a5b0362da338647d0b"
 
 
 def saved(path: Path, **changes: Any) -> Path:
