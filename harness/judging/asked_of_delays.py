@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crashmq.harness.judging.asking import Breaches, asked
+from crashmq.models.files.record import SCHEDULE_TOPIC
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.moments import (
     AllDelivered,
@@ -125,7 +126,10 @@ def _ask_dly_6(at: DelaysRecovered) -> Breaches:
 def _ask_dly_7(at: DelaysPersisted) -> Breaches:
     delays = at.known.delays
     durable = {one: delays.durable_of(one, at.flushed) for one in delays.levels}
-    least = {level: bounds(at.known, level)[0] for level in delays.levels}
+    queues = at.known.model.queues
+    there = [number + 1 for topic, number in queues if topic == SCHEDULE_TOPIC]
+    levels = {*delays.levels, *there}
+    least = {level: bounds(at.known, level)[0] for level in levels}
     return persist_writes_what_is_durable.judge(at.files, durable, least)
 
 

@@ -242,7 +242,7 @@ class _Known:
     def select_topic_config(self, topic: str) -> _Topic | None:
         return self.topic
 
-    def find_subscription_group_config(self, group: str) -> _Group | None:
+    def find_or_default(self, group: str) -> _Group | None:
         return self.group
 
     def message_model_of(self, group: str) -> MessageModel | None:

@@ -66,7 +66,7 @@ class ConsumingGroup(Protocol):
 class KnownGroups(Protocol):
     """What the checks ask of the groups that a broker has configurations of."""
 
-    def find_subscription_group_config(self, group: str) -> ConsumingGroup | None:
+    def find_or_default(self, group: str) -> ConsumingGroup | None:
         """A group; None: there is none. Source: SubscriptionGroupManager."""
 
 
@@ -185,7 +185,7 @@ class PullChecks:
         name = request.consumer_group
         if self._groups is None:
             return None
-        group = self._groups.find_subscription_group_config(name)
+        group = self._groups.find_or_default(name)
         if group is None:
             raise PullRefused(
                 ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,

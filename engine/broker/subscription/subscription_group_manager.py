@@ -24,6 +24,9 @@ from crashmq.engine.host.runtime import Runtime
 
 PATH = "config/subscriptionGroup.json"
 
+UNWRITTEN = probe(
+    "subscription_group.unwritten", "a group of a pull could not be written"
+)
 CREATED = probe("subscription_group.created", "a group got its defaults by its use")
 
 
@@ -72,6 +75,18 @@ class SubscriptionGroupManager:
             return SubscriptionGroupConfig(group)
 
         return self.table.put_if_absent(group, make)
+
+    def find_or_default(self, group: str) -> SubscriptionGroupConfig | None:
+        """As ``find_subscription_group_config``, but whatever the disk does.
+
+        A group that cannot be written has the defaults, and is not created. Only who
+        relies on no row being durable may ask so: a pull does.
+        """
+        try:
+            return self.find_subscription_group_config(group)
+        except OSError:
+            UNWRITTEN.hit()
+            return self.table.get(group) or SubscriptionGroupConfig(group)
 
     def update_subscription_group_config(self, group: SubscriptionGroupConfig) -> None:
         """Add a group, or replace its configuration.
