@@ -180,6 +180,13 @@ class BrokerPulled:
     max_offset: int = 0
     messages: tuple[bytes, ...] = ()
 
+    @property
+    def as_pulled(self) -> Pulled:
+        """A SUCCESS or PULL_RETRY_IMMEDIATELY as the answer of the store behind it."""
+        status: PullStatus = "FOUND" if self.code == "SUCCESS" else "NO_MATCHED_MESSAGE"
+        bounds = self.min_offset, self.max_offset
+        return Pulled(status, self.next_begin_offset, *bounds, self.messages)
+
 
 @dataclass(frozen=True, slots=True)
 class PullHeld:

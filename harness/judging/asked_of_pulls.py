@@ -46,8 +46,6 @@ from crashmq.models.laws.reading import (
 from crashmq.models.observations import (
     CODES_OF_READS,
     BrokerCode,
-    Pulled,
-    PullStatus,
 )
 
 _REFUSALS = ("TOPIC_NOT_EXIST", "INVALID_PARAMETER", "NO_PERMISSION")
@@ -279,7 +277,7 @@ def _ask_rd_1(at: PullAnswered) -> Breaches:
     queue = behind_gaps(model.queues.get((pull.topic, pull.queue_id), []))
     gone_below = 0 if at.step.is_alone else model.may_expire
     return pulled_messages_are_right.judge(
-        _as_pulled(at), pull.queue_offset, queue, pull.tags, gone_below
+        at.answer.as_pulled, pull.queue_offset, queue, pull.tags, gone_below
     )
 
 
@@ -299,7 +297,7 @@ def _ask_rd_2(at: PullAnswered) -> Breaches:
     pull, setup, stands = at.pull, at.known.setup, at.known.positions
     end = at.known.model.end if stands is None else stands.max_phy_offset
     return pull_is_answered_right.judge(
-        _as_pulled(at),
+        at.answer.as_pulled,
         pull.queue_offset,
         pull.max_msg_nums,
         at.queue,
@@ -307,14 +305,6 @@ def _ask_rd_2(at: PullAnswered) -> Breaches:
         pull.tags,
         end - setup.in_memory_size,
     )
-
-
-def _as_pulled(at: PullAnswered) -> Pulled:
-    answer = at.answer
-    is_found = answer.code == "SUCCESS"
-    status: PullStatus = "FOUND" if is_found else "NO_MATCHED_MESSAGE"
-    bounds = (answer.min_offset, answer.max_offset)
-    return Pulled(status, answer.next_begin_offset, *bounds, answer.messages)
 
 
 def _indexes(at: DispatchSeen) -> bool:

@@ -89,20 +89,14 @@ class GroupConfigs(Forked):
                 pass
 
     def _saw_done(self, op: object, step: Step) -> None:
-        if step.fails_calls or _changes_of(op, step) != 1:
+        if not isinstance(op, ConfigureGroup | DeleteGroup):
             return
-        match op:
-            case ConfigureGroup(group):
-                self._has_become(group, _told(op))
-            case DeleteGroup(group):
-                self._has_become(group, DEFAULT)
-            case _:
-                pass
-
-    def _has_become(self, group: str, config: GroupConfig) -> None:
-        self.of[group] = frozenset({config})
+        if step.fails_calls or changes_of_group(op.group, step) != 1:
+            return
+        config = _told(op) if isinstance(op, ConfigureGroup) else DEFAULT
+        self.of[op.group] = frozenset({config})
         if config.lets_consume(broadcasts=True):
-            self.barred.discard(group)
+            self.barred.discard(op.group)
 
     def _may_become(self, group: str, config: GroupConfig) -> None:
         if not config.lets_consume(broadcasts=True):
@@ -133,13 +127,6 @@ def _told(op: ConfigureGroup) -> GroupConfig:
         op.consume_enable,
         op.consume_broadcast_enable,
     )
-
-
-def _changes_of(op: object, step: Step) -> int:
-    """How many requests of a step change the configuration of the same group."""
-    if not isinstance(op, ConfigureGroup | DeleteGroup):
-        return 0
-    return changes_of_group(op.group, step)
 
 
 def changes_of_group(group: str, step: Step) -> int:

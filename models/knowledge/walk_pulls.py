@@ -38,8 +38,6 @@ from crashmq.models.knowledge.walk_topics import (
 from crashmq.models.observations import (
     BrokerPulled,
     FilteredPull,
-    Pulled,
-    PullStatus,
     Ran,
     Started,
     Stopped,
@@ -122,17 +120,13 @@ def _filtered(
     at: At, pull: PullThroughBroker, answer: BrokerPulled
 ) -> Iterator[FilteredPullOver]:
     """Yield the moment of an answer that was filtered by the pull's own expression."""
-    is_found = answer.code == "SUCCESS"
-    is_read = is_found or answer.code == "PULL_RETRY_IMMEDIATELY"
+    is_read = answer.code in ("SUCCESS", "PULL_RETRY_IMMEDIATELY")
     if pull.expression_type == "TAG" or not is_read or at.known.is_degraded:
         return
-    status: PullStatus = "FOUND" if is_found else "NO_MATCHED_MESSAGE"
-    bounds = answer.min_offset, answer.max_offset
-    pulled = Pulled(status, answer.next_begin_offset, *bounds, answer.messages)
     key = pull.topic, pull.queue_id
     asked = PullFiltered(pull.group, *key, pull.queue_offset, pull.max_msg_nums)
     queue = behind_gaps(at.known.model.queues.get(key, []))
-    told = FilteredPull(pulled, pull.tags, pull.expression_type)
+    told = FilteredPull(answer.as_pulled, pull.tags, pull.expression_type)
     yield FilteredPullOver(*at, asked, told, queue, None)
 
 
