@@ -169,7 +169,7 @@ class DuePulls(Forked):
         if pull.state == "sent":
             least_ms = at_ms + (pause_ms if is_sure else 0)
             most_ms = at_ms if is_sure else pull.most_ms
-            now = state if is_sure else pull.state
+            now = state if is_sure else "unsure"
             pull = pull._replace(state=now, least_ms=least_ms, most_ms=most_ms)
         self.pulls[queue] = pull
         return is_sure
