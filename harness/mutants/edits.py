@@ -234,7 +234,7 @@ def _lines(text: str, edit: Edit) -> _Found:
             start = sum(map(len, lines[:first]))
             spans.append((start, start + sum(map(len, run))))
             indent = _indent_of(run)
-    return spans, _set_in(edit.after, indent)
+    return spans, _set_in(edit, indent)
 
 
 def _moved(text: str, edit: Edit) -> _Found:
@@ -281,9 +281,20 @@ def _indent_of(lines: list[str]) -> int:
     return min(len(line) - len(line.lstrip()) for line in lines if line.strip())
 
 
-def _set_in(after: str, indent: int) -> str:
-    text = textwrap.dedent(after.strip("\n")).rstrip() or "pass"
-    return _indented(text, indent) + "\n"
+def _set_in(edit: Edit, indent: int) -> str:
+    """``after`` for the place of a ``before`` that is indented by ``indent``.
+
+    If it is indented less than ``before``, or more, then so it is here: a statement
+    may be moved out of a ``with``. One without any indentation was just not indented.
+    """
+    text = textwrap.dedent(edit.after.strip("\n")).rstrip() or "pass"
+    margins = [_least_margin(one) for one in (edit.before, edit.after)]
+    moved = indent + margins[1] - margins[0] if all(margins) else indent
+    return _indented(text, max(moved, 0)) + "\n"
+
+
+def _least_margin(text: str) -> int:
+    return min((_margin(line) for line in text.splitlines() if line.strip()), default=0)
 
 
 def _statements(text: str, edit: Edit) -> _Found:
@@ -304,7 +315,7 @@ def _statements(text: str, edit: Edit) -> _Found:
                 last = run[-1].end_lineno or run[-1].lineno
                 spans.append((start, sum(map(len, lines[:last]))))
                 indent = run[0].col_offset
-    return spans, _set_in(edit.after, indent)
+    return spans, _set_in(edit, indent)
 
 
 def _bodies(tree: list[ast.stmt]) -> Iterator[list[ast.stmt]]:

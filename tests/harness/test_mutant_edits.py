@@ -305,6 +305,17 @@ def test_lines_copied_from_the_middle_of_one_are_found(before: str) -> None:
     assert targets.Outer.Inner().deep() == 3
 
 
+@pytest.mark.slow
+def test_lines_that_are_moved_out_of_a_block_are_out_of_it() -> None:
+    before = "                first = 1\n                second = 2\n"
+    after = "                first = 1\n            return 9\n"
+    text = "def deep(size):\n    if size:\n        first = 1\n        second = 2\n"
+
+    moved = edited(text, Edit("m", "deep", before, after), "T01")
+
+    assert moved == "def deep(size):\n    if size:\n        first = 1\n    return 9\n"
+
+
 @pytest.mark.parametrize(
     ("function", "before", "after"),
     [
