@@ -197,6 +197,10 @@ def _describe_admin(op: CleanTopics | AdminOp) -> str:
             return f"ask for the offset in {topic}/{queue_id} at {at_ms:+d} ms"
         case AskBroker("group", group):
             return f"ask if group {group} is configured"
+        case AskBroker("group_config", group):
+            return f"ask how group {group} is configured"
+        case AskBroker("topic_config", _, topic):
+            return f"ask how topic {topic} is configured"
         case AskBroker(_, group, topic, queue_id, _, client):
             return f"ask if {client} of {group} has the lock of {topic}/{queue_id}"
 

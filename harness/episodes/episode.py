@@ -54,6 +54,7 @@ from crashmq.models.observations import (
 from crashmq.models.ops import (
     EVERYTHING,
     AdvanceClock,
+    AskBroker,
     Capability,
     ConfirmLog,
     Crash,
@@ -321,6 +322,8 @@ class Episode:
     def go_on(self) -> None:
         """Put to a healed store, let services catch up, read all of it, and stop it."""
         number = len(self.ops)
+        if self.setup.keeps_progress:
+            self._ask_for_configs(number)
         if self.setup.disk_capacity:
             self._make_room(number)
         has_room = self._judge.known.expiry.has_room
@@ -352,6 +355,14 @@ class Episode:
             # What the store itself holds may fill a disk on which nothing is deleted.
             status = status_of(answer) if has_room else "PUT_OK"
             healed_store_works.hold(self._judge.checks, status, is_clean)
+
+    def _ask_for_configs(self, number: int) -> None:
+        """Ask how groups and topics are configured, before anything writes it anew."""
+        progress = self._judge.known.progress
+        for group in sorted(progress.groups.of):
+            self._take(AskBroker("group_config", group), number)
+        for topic in sorted(progress.topics.changed):
+            self._take(AskBroker("topic_config", topic=topic), number)
 
     def _ask_for_progress(self, number: int) -> None:
         """Persist the offsets of all groups, ask for each, and look at held pulls."""

@@ -39,6 +39,7 @@ from crashmq.models.laws.questions import (
     knows_who_has_a_lock,
     names_those_who_subscribe,
     names_those_with_offsets,
+    tells_what_is_configured,
 )
 
 SURE_QUEUE = (Fact.WRITTEN_STAYS, Fact.QUEUE_IS_SETTLED, Fact.UNDAMAGED_LOG)
@@ -139,7 +140,7 @@ def _ask_ofs_4(at: OffsetsRecovered) -> Breaches:
 @asked(
     names_those_with_offsets,
     on=NamesAnswered,
-    where=lambda at: at.ask.question != "subscribers",
+    where=lambda at: at.ask.question in ("topics_of_group", "groups_of_topic"),
 )
 def _ask_adm_1(at: NamesAnswered) -> Breaches:
     return names_those_with_offsets.judge(at.ask, at.names, at.must, at.may)
@@ -152,6 +153,15 @@ def _ask_adm_1(at: NamesAnswered) -> Breaches:
 )
 def _ask_adm_2(at: NamesAnswered) -> Breaches:
     return names_those_who_subscribe.judge(at.ask, at.names, at.must, at.may)
+
+
+@asked(
+    tells_what_is_configured,
+    on=NamesAnswered,
+    where=lambda at: at.ask.question in ("topic_config", "group_config"),
+)
+def _ask_adm_7(at: NamesAnswered) -> Breaches:
+    return tells_what_is_configured.judge(at.ask, at.names, at.must)
 
 
 @asked(

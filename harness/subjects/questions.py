@@ -5,10 +5,14 @@ from __future__ import annotations
 from crashmq.engine.broker.broker_controller import BrokerController
 from crashmq.engine.common.message_queue import MessageQueue
 from crashmq.engine.common.mix_all import READ_WRITE, Perm
-from crashmq.engine.common.subscription_group_config import SubscriptionGroupConfig
-from crashmq.engine.common.topic_config import TopicConfig
+from crashmq.engine.common.subscription_group_config import (
+    SubscriptionGroupConfig,
+    group_to_json,
+)
+from crashmq.engine.common.topic_config import TopicConfig, topic_to_json
 from crashmq.engine.store.errors import StoreStopped
 from crashmq.models.brokers import broker_of
+from crashmq.models.files.config_files import fields_told
 from crashmq.models.observations import (
     EPOCH_MS,
     Done,
@@ -45,6 +49,12 @@ def answer_of_broker(
         case "group":
             groups = broker.tables.subscription_group_manager
             return NumberTold(int(groups.contains_subscription_group(ask.group)))
+        case "group_config":
+            group = broker.admin_broker_processor.get_subscription_group(ask.group)
+            return NamesTold(fields_told(group and group_to_json(group)))
+        case "topic_config":
+            topic = broker.admin_broker_processor.get_topic_config(ask.topic)
+            return NamesTold(fields_told(topic and topic_to_json(topic)))
         case "lock":
             locks = broker.rebalance_lock_manager
             name = broker_of(ask.topic, queue_id, setup)

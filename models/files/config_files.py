@@ -10,6 +10,7 @@ SubscriptionGroupManager, ConsumerFilterManager, their encode, RocketMQ 5.3.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -157,3 +158,10 @@ def filters_in(files: Mapping[str, Bytes]) -> Iterator[tuple[str, FilterEntry]]:
     for path in (FILTERS_PATH, FILTERS_PATH + BACKUP):
         for entry in filter_entries(bytes(files.get(path, b""))) or ():
             yield path, entry
+
+
+def fields_told(row: object) -> tuple[str, ...]:
+    """The fields of a row and their values as texts, sorted; none if it is no row."""
+    fields = row.items() if isinstance(row, dict) else ()
+    told = [f"{name}: {json.dumps(value, sort_keys=True)}" for name, value in fields]
+    return tuple(sorted(told))

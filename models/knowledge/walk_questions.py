@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashmq.models.files.config_files import GROUPS_PATH, config_pair
+from crashmq.models.files.config_files import (
+    GROUPS_PATH,
+    TOPICS_PATH,
+    config_pair,
+    fields_told,
+)
 from crashmq.models.files.offsets import OffsetKey
 from crashmq.models.history import OffsetSent, PullReceived, PullSent
 from crashmq.models.knowledge.locks import LOCK_MS, NOBODY, UNSURE
@@ -21,6 +26,7 @@ from crashmq.models.knowledge.moments import (
 )
 from crashmq.models.knowledge.progress import NO_OFFSET
 from crashmq.models.knowledge.reference import QueueKey
+from crashmq.models.knowledge.topics import LIGHT
 from crashmq.models.limits import CLIENT_SILENT_MS
 from crashmq.models.observations import NamesTold, NumberTold
 from crashmq.models.ops import AskBroker
@@ -59,6 +65,10 @@ def saw_answer(
                 rows = config_pair(at.look.files(), GROUPS_PATH).file.rows
                 possible = frozenset({int(ask.group in rows)})
                 yield NumberAnswered(*at, ask, number, possible)
+        case (("group_config" | "topic_config"), NamesTold(names)):
+            if is_alone and _is_config_known(at, ask):
+                fields = frozenset(_config_of(at, ask))
+                yield NamesAnswered(*at, ask, names, fields, fields)
         case "lock", NumberTold(number):
             if is_alone:
                 possible = _whether_locked(at, ask, at_ms)
@@ -78,6 +88,26 @@ def _names_of_offsets(at: At, ask: AskBroker, names: tuple[str, ...]) -> NamesAn
     must = {of_name(key) for key in keys if NO_OFFSET not in progress.of(key)}
     may = {of_name(key) for key in keys if progress.of(key) != {NO_OFFSET}}
     return NamesAnswered(*at, ask, names, frozenset(must), frozenset(may))
+
+
+def _is_config_known(at: At, ask: AskBroker) -> bool:
+    """Whether the broker's file has what the broker knows of a topic or a group.
+
+    A light queue has a configuration, but none in the file.
+    """
+    progress = at.known.progress
+    is_ours = not (progress.topics.is_doubtful or at.known.setup.begins_with)
+    is_told = progress.groups.others_are_default and not at.step.fails_calls
+    is_light = ask.question == "topic_config" and ask.topic.startswith(LIGHT)
+    return is_ours and is_told and not is_light
+
+
+def _config_of(at: At, ask: AskBroker) -> tuple[str, ...]:
+    """The fields that the broker's file has of a topic or a group."""
+    files = at.look.files()
+    if ask.question == "topic_config":
+        return fields_told(config_pair(files, TOPICS_PATH).file.rows.get(ask.topic))
+    return fields_told(config_pair(files, GROUPS_PATH).file.rows.get(ask.group))
 
 
 def _group_of(key: OffsetKey) -> str:

@@ -112,6 +112,26 @@ def knows_who_has_a_lock(
         yield Violation(where, f"locked: {_yes_or_no(number)}", "the other answer")
 
 
+@law(
+    "ADM-7",
+    "a broker that is asked how a topic or a group is configured answers what its file "
+    "says, in the same life and after a start",
+    catalogue="I12 I8",
+)
+def tells_what_is_configured(
+    ask: AskBroker, fields: Sequence[str], expected: Set[str]
+) -> Iterator[Violation]:
+    """Otherwise it works with another configuration than it will have after a start.
+
+    ``fields`` are the names and values that it answered, ``expected`` those in the
+    file.
+
+    Source: AdminBrokerProcessor#getTopicConfig, #getSubscriptionGroup.
+    """
+    name = f"topic {ask.topic}" if ask.question == "topic_config" else ask.group
+    yield from _wrong_names(name, fields, expected, expected)
+
+
 def _wrong_names(
     where: str, names: Sequence[str], must: Set[str], may: Set[str]
 ) -> Iterator[Violation]:

@@ -23,6 +23,7 @@ from crashmq.scenarios.programs.space import Address, often
 QUESTIONS: tuple[Question, ...] = often(
     *(("topics_of_group", 2), ("groups_of_topic", 2), ("subscribers", 3)),
     *(("pull_offset", 3), ("time", 3), ("group", 1), ("lock", 3)),
+    *(("group_config", 1), ("topic_config", 1)),
 )
 TIMES_MS: Final = (0, 1, 500, 5_000, 10_000, 30_000, 60_000, -1, 1_000_000)
 ASKED_MAX = 4

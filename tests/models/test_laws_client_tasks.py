@@ -74,7 +74,7 @@ def test_of_two_pulls_underway_an_answer_tells_nothing() -> None:
     due.sent(AT_C0, 31_000)
     due.answered(AT_C0, 31_001, 0, "waits")
 
-    assert due.pulls[AT_C0].state == "sent"
+    assert due.pulls[AT_C0].state == "unsure"
     assert due.pulls[AT_C0].most_ms == 61_000
     assert due.pulls[AT_C0].least_ms == 31_001
 

@@ -137,6 +137,20 @@ class AdminBrokerProcessor:
         self._topics.update_topic_config(config)
         return True
 
+    def get_topic_config(self, topic: str) -> TopicConfig | None:
+        """How a topic is configured; None: there is no such topic.
+
+        Source: AdminBrokerProcessor#getTopicConfig.
+        """
+        return self._topics.select_topic_config(topic)
+
+    def get_subscription_group(self, group: str) -> SubscriptionGroupConfig | None:
+        """How a group is configured; None: there is no such group, and none is made.
+
+        Source: AdminBrokerProcessor#getSubscriptionGroup.
+        """
+        return self._groups.groups.get(group)
+
     def update_and_create_subscription_group(
         self, config: SubscriptionGroupConfig
     ) -> None:
