@@ -535,8 +535,9 @@ class AskBroker:
         question: ``topics_of_group``, ``groups_of_topic``: where there are offsets;
             ``pull_offset``: where the group pulls next; ``time``: the first message
             stored since ``at_ms``; ``group``: whether the group is configured;
-            ``group_config``, ``topic_config``: how it is configured; ``lock``: whether the client has the lock of the queue; ``subscribers``: the
-            groups that subscribe the topic.
+            ``group_config``, ``topic_config``: how it is configured; ``lock``: whether
+            the client has the lock of the queue; ``subscribers``: the groups that
+            subscribe the topic.
         at_ms: milliseconds since the run began.
     """
 
