@@ -16,6 +16,7 @@ from crashmq.models.files.message_delay_level import (
     DelayLevels,
     parse_delay_levels,
 )
+from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.ops import (
     EVENT_CLASSES,
     OP_CLASSES,
@@ -173,6 +174,10 @@ class Setup:
     def has_index(self) -> bool:
         """Whether the store has an index of keys; a file's entry 0 is never used."""
         return self.index_slots > 0 and self.index_entries > 1
+
+    def filters_retries_of(self, topic: str) -> bool:
+        """Whether pulls of a topic are filtered by what the group asks elsewhere."""
+        return self.filters_retries and topic.startswith(RETRY_PREFIX)
 
 
 @dataclass(frozen=True, slots=True)

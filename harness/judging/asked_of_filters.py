@@ -44,19 +44,9 @@ def _is_filter_known(at: FilteredPullOver) -> bool:
     return answer.expression_type == "TAG" or is_readable(answer.expression)
 
 
-@asked(
-    returns_what_was_asked_for,
-    on=FilteredPullOver,
-    needs=KNOWN_CONTENT,
-    where=_is_filter_known,
-)
-def _ask_flt_1(at: FilteredPullOver) -> Breaches:
-    return returns_what_was_asked_for.judge(at.pull, at.answer, at.queue)
-
-
 def _asks_retries(at: FilteredPullOver) -> bool:
     """Whether the filter is that of another topic than the pull's."""
-    return at.known.setup.filters_retries and _is_of_retries(at)
+    return at.known.setup.filters_retries_of(at.pull.topic)
 
 
 def _is_filter_known_alone(at: FilteredPullOver) -> bool:
@@ -68,6 +58,16 @@ def _there(at: FilteredPullOver) -> list[Appended]:
     model = at.known.model
     gone_below = model.log_min if at.step.is_alone else model.may_expire
     return [one for one in at.queue if one.phy_offset >= gone_below]
+
+
+@asked(
+    returns_what_was_asked_for,
+    on=FilteredPullOver,
+    needs=KNOWN_CONTENT,
+    where=_is_filter_known_alone,
+)
+def _ask_flt_1(at: FilteredPullOver) -> Breaches:
+    return returns_what_was_asked_for.judge(at.pull, at.answer, at.queue)
 
 
 @asked(

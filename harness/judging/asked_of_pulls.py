@@ -71,7 +71,9 @@ def _is_settled(at: Moment, topic: str) -> bool:
 
 
 def _sleeps_for_certain(at: PullAsleep) -> bool:
-    return at.known.setup.long_polling and _is_settled(at, at.pull.op.topic)
+    setup, topic = at.known.setup, at.pull.op.topic
+    is_woken_by_tags = setup.long_polling and not setup.filters_retries_of(topic)
+    return is_woken_by_tags and _is_settled(at, topic)
 
 
 def _patience_ms(at: Moment) -> int:
@@ -128,7 +130,9 @@ def _comes_by_itself(at: PullAnswered | PullKept) -> bool:
 
 
 def _is_filterable(at: PullAnswered | PullKept) -> bool:
-    """Whether the broker can filter by the expression of a pull."""
+    """Whether the broker filters by the expression of a pull, and can."""
+    if at.known.setup.filters_retries_of(at.pull.topic):
+        return False  # but by others, as FLT-6 says
     if at.pull.expression_type == "TAG":
         return not names_no_tag(at.pull.tags)
     return at.known.setup.filters and is_readable(at.pull.tags)
@@ -262,7 +266,8 @@ def _ask_lp_8(at: PullAnswered) -> Breaches:
 def _has_messages(at: PullAnswered) -> bool:
     is_same_log = not at.step.starts and at.step.crash is None
     is_settled = _is_settled(at, at.pull.topic)
-    is_by_tags = at.pull.expression_type == "TAG"  # else FLT-1 asks
+    is_by_tags = at.pull.expression_type == "TAG" and _is_filterable(at)
+    # Else FLT-1 asks.
     return bool(at.answer.messages) and is_same_log and is_settled and is_by_tags
 
 

@@ -121,6 +121,10 @@ class Topics(Forked):
         """Whether a topic is RocketMQ's own, which nobody changes or deletes."""
         return is_kept_topic(topic) and not topic.startswith(LIGHT)
 
+    def _can_change(self, topic: str) -> bool:
+        """Whether an administrator may change a topic; not one of a group, or light."""
+        return not (topic.startswith(_OURS) or self.is_kept(topic))
+
     def may_know(self, topic: str) -> bool:
         """Whether the broker may answer anything else than TOPIC_NOT_EXIST."""
         is_made = topic.startswith(_OURS) and topic != LIGHT
@@ -172,7 +176,7 @@ class Topics(Forked):
                 surely = {one for one in named if _outlives(one, place, step)}
                 self.sure |= surely
                 self.half_deleted -= surely
-            case ProgressAsked(ChangeTopic() as op) if not self.is_kept(op.topic):
+            case ProgressAsked(ChangeTopic() as op) if self._can_change(op.topic):
                 self._may_change(op)
             case ProgressAnswered(asked, Done()):
                 change = step.entries[asked].event

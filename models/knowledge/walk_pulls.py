@@ -119,9 +119,14 @@ def walk_pulls(at: At) -> Iterator[Moment]:
 def _filtered(
     at: At, pull: PullThroughBroker, answer: BrokerPulled
 ) -> Iterator[FilteredPullOver]:
-    """Yield the moment of an answer that was filtered by the pull's own expression."""
+    """Yield the moment of an answer that was filtered by more than tags.
+
+    It was by the pull's own expression, or by the group's for the topics of retries.
+    """
     is_read = answer.code in ("SUCCESS", "PULL_RETRY_IMMEDIATELY")
-    if pull.expression_type == "TAG" or not is_read or at.known.is_degraded:
+    asks_retries = at.known.setup.filters_retries_of(pull.topic)
+    by_tags_alone = pull.expression_type == "TAG" and not asks_retries
+    if by_tags_alone or not is_read or at.known.is_degraded:
         return
     key = pull.topic, pull.queue_id
     asked = PullFiltered(pull.group, *key, pull.queue_offset, pull.max_msg_nums)

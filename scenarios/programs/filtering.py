@@ -8,8 +8,10 @@ from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.ops import (
     AdvanceClock,
     During,
+    ExpressionType,
     Op,
     PullFiltered,
+    PullThroughBroker,
     PutMessage,
     Restart,
     RunService,
@@ -173,6 +175,8 @@ def _retries(draft: Draft, whom: Whom) -> None:
     for _ in range(chance.integer(0, PULLS_MAX)):
         offset, count = chance.integer(0, PUTS_MAX), chance.pick(PULL_COUNTS)
         add(PullFiltered(group, retry_topic, 0, offset, count))
+    if chance.one_in(PULLS_MAX):
+        add(_by_the_broker(draft, group, retry_topic))
     if chance.coin():
         again: Op = _subscription(draft, (group, other))
         if chance.one_in(3):
@@ -180,6 +184,14 @@ def _retries(draft: Draft, whom: Whom) -> None:
         else:
             add(again)
     add(pull)
+
+
+def _by_the_broker(draft: Draft, group: str, topic: str) -> PullThroughBroker:
+    """A pull that carries what it asks for: everything, or by an expression."""
+    asked: tuple[str, ExpressionType] = "*", "TAG"
+    if draft.chance.coin():
+        asked = drawn_expression(draft.chance), "SQL92"
+    return PullThroughBroker(group, topic, 0, 0, 32, -1, False, *asked)
 
 
 def _go_away(draft: Draft, whom: Whom) -> None:

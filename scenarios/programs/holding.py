@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from crashmq.models.ops import (
     AdvanceClock,
+    ChangeTopic,
     CommitOffset,
     ConfigureGroup,
     ConfirmLog,
@@ -21,6 +22,7 @@ from crashmq.models.ops import (
     RunService,
     Schedule,
     Shutdown,
+    Subscribe,
     TakeQueue,
     Together,
 )
@@ -75,6 +77,12 @@ WAYS: tuple[Way, ...] = often(
 BEHIND_THE_END = often((0, 12), (1, 2), (-1, 1), (3, 1))
 """How far before the queue's end a pull begins, by what is known of it."""
 
+QUEUES_OF_A_TOPIC = (8, 9, 10, 12)
+READ_QUEUES_MIN = 8
+"""A topic that is made by its first message has so many queues to read."""
+SUBSCRIBED = 3
+"""Before so many pulls that a broker with filters holds its group subscribes."""
+
 WAITS = often((True, 9), (False, 1))
 SHORT_MS = 1_000
 TIMES_MS = often(
@@ -101,6 +109,8 @@ def hold(draft: Draft) -> None:
     if draft.setup.multi_dispatch and chance.one_in(3):
         address = Address(LIGHT, 0)
     pulls = [_pull(draft, address) for _ in range(chance.integer(1, PULLS_MAX))]
+    if draft.setup.filters and chance.one_in(SUBSCRIBED):
+        add(Subscribe(pulls[0].group, address.topic, drawn_expression(chance), "SQL92"))
     match chance.pick(WAYS):
         case "arrival":
             add(*pulls)
@@ -144,6 +154,8 @@ def hold(draft: Draft) -> None:
             at_action = chance.pick(AT_ACTIONS)
             add(During(REPUT, at_action, draft.drawn.fault()))
             add(LOOK if chance.coin() else REPUT, REPUT)
+        case "strange" if chance.coin():
+            _pull_at_the_ends(draft, pulls)
         case "strange":
             add(*[_strange(draft, pull) for pull in pulls])
             _put(draft, address)
@@ -175,6 +187,20 @@ def _strange(draft: Draft, pull: PullThroughBroker) -> PullThroughBroker:
     chance = draft.chance
     topic = pull.topic if chance.coin() else chance.pick(STRANGE_TOPICS)
     return replace(pull, topic=topic, queue_id=chance.pick(STRANGE_QUEUES))
+
+
+def _pull_at_the_ends(draft: Draft, pulls: list[PullThroughBroker]) -> None:
+    """Add ops: a topic gets more or fewer queues; pulls of its last ones and behind."""
+    chance, add, topic = draft.chance, draft.add, pulls[0].topic
+    queues = chance.pick(QUEUES_OF_A_TOPIC), chance.pick(QUEUES_OF_A_TOPIC)
+    read_queues, write_queues = max(queues), min(queues)
+    if chance.coin():
+        read_queues, write_queues = READ_QUEUES_MIN, max(queues)
+    change = ChangeTopic(topic, read_queues, write_queues, not chance.one_in(3))
+    add(change)
+    for pull in pulls:
+        last = chance.pick((read_queues, write_queues)) - chance.integer(0, 1)
+        add(replace(pull, topic=topic, queue_id=last, queue_offset=0))
 
 
 def _put(draft: Draft, address: Address, *, is_certain: bool = False) -> None:
