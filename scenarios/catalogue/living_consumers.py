@@ -124,7 +124,7 @@ SHARING = replace(
     WORKING,
     kinds=often(
         *(("consume", 16), ("stay", 3), ("burst", 3), ("service", 1), ("restart", 1)),
-        *(("hang", 2), ("suspend", 1), ("send", 3), ("ask", 2)),
+        *(("hang", 2), ("suspend", 2), ("send", 3), ("ask", 2)),
     ),
     kept=("consume", "stay", "burst"),
     consumed=SOME_HANG,
@@ -168,7 +168,7 @@ CRASHING = replace(
         ("burst", 2),
         ("service", 2),
         ("crash", 3),
-        *(("hang", 3), ("suspend", 1), ("ask", 2)),
+        *(("hang", 3), ("suspend", 2), ("ask", 2)),
     ),
     kept=("consume", "outlive", "stay"),
     consumed=SOME_HANG,
@@ -187,7 +187,7 @@ AMONG_OTHERS = replace(
         ("restart", 1),
         ("crash", 2),
         ("fault", 1),
-        *(("hang", 3), ("suspend", 1)),
+        *(("hang", 3), ("suspend", 2)),
     ),
     kept=("consume", "delay", "hold"),
     groups=("k",),
@@ -287,7 +287,7 @@ FAILING = replace(
     WORKING,
     kinds=often(
         *(("retry", 12), ("consume", 3), ("burst", 2), ("service", 2), ("crash", 1)),
-        *(("hang", 4), ("suspend", 1), ("send", 4), ("ask", 2)),
+        *(("hang", 4), ("suspend", 2), ("send", 4), ("ask", 2)),
     ),
     kept=("retry",),
     addresses=(

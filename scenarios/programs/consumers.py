@@ -15,6 +15,7 @@ from typing import Final, Literal, TypeAlias
 from crashmq.models.files.record import RETRY_PREFIX, SCHEDULE_TOPIC
 from crashmq.models.ops import (
     AdvanceClock,
+    AskBroker,
     ChangeTopic,
     ConfigureGroup,
     Consume,
@@ -59,6 +60,7 @@ Doing: TypeAlias = Literal[
     "reset",
     "resubscribe",
     "try_again",
+    "take_over",
 ]
 DOINGS: tuple[Doing, ...] = often(
     ("work", 9),
@@ -74,6 +76,7 @@ DOINGS: tuple[Doing, ...] = often(
     ("reset", 4),
     ("resubscribe", 2),
     ("try_again", 3),
+    ("take_over", 2),
     ("commit", 4),
     ("batch", 4),
     ("begin_by_time", 1),
@@ -220,6 +223,8 @@ def consume(draft: Draft) -> None:
             _hand_over(draft, client)
         case "leave":
             _leave_at_work(draft, client)
+        case "take_over":
+            _take_over(draft, client)
         case "reset":
             _reset(draft)
         case "resubscribe":
@@ -306,6 +311,8 @@ def outlive(draft: Draft) -> None:
             add(*pulls)
         if chance.coin():
             add(*[consumed_by(draft, client) for client in joined])
+        elif chance.coin():  # what it sends back may not be there any more
+            add(*[Consume(one, 0, 8, chance.pick(FAILING)) for one in joined])
 
 
 def stay(draft: Draft) -> None:
@@ -314,11 +321,14 @@ def stay(draft: Draft) -> None:
     if not draft.joined:
         _join(draft)
     few = tuple(draft.joined)[-STAYING:]
+    is_slow = chance.one_in(3)  # it has pulled more than it takes, and goes on so
+    if is_slow:
+        bring(draft, few[0])
     for _ in range(chance.integer(2, 5)):
         add(AdvanceClock(chance.pick(STAYS_MS)))
         for client in few:
             add(TurnConsumer(client, "heartbeat"), TurnConsumer(client, "lock"))
-        add(consumed_by(draft, few[0]))
+        add(TurnConsumer(few[0], "pull") if is_slow else consumed_by(draft, few[0]))
     if len(few) > 1 and chance.coin():
         _fall_silent(draft, *few)
     elif chance.coin():
@@ -633,6 +643,34 @@ def _leave_at_work(draft: Draft, client: str) -> None:
     _join_one_of(
         draft, [one for one in draft.joined.values() if one.group == who.group]
     )
+
+
+def _take_over(draft: Draft, client: str) -> None:
+    """Add ops: a consumer takes queues whose locks are over; then the other lets go.
+
+    The broker is asked which locks it has.
+    """
+    chance, add, group = draft.chance, draft.add, draft.joined[client].group
+    others = [one for one in draft.space.consumers if one.group == group]
+    others = [one for one in others if one.client != client]
+    if not draft.joined[client].is_orderly or not others:
+        _work(draft, client)
+        return
+    other = chance.pick(others)
+    add(TurnConsumer(client, "rebalance"), TurnConsumer(client, "lock"))
+    if other.client not in draft.joined:
+        _let_join(draft, other)
+    add(AdvanceClock(A_LOCK_MS + 1))
+    add(TurnConsumer(other.client, "rebalance"), TurnConsumer(other.client, "lock"))
+    if chance.coin():
+        add(EndConsumer(client, chance.pick(ENDS)))
+        draft.joined.pop(client)
+    else:
+        add(TurnConsumer(client, "rebalance"))
+    for address in dict.fromkeys(draft.space.addresses):
+        add(AskBroker("lock", group, *address, client=other.client))
+    bring(draft, other.client)
+    add(consumed_by(draft, other.client))
 
 
 def _rebalance_all(draft: Draft) -> None:

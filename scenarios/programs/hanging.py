@@ -47,6 +47,11 @@ SELDOM = 4
 BARRED: Final = 3
 """So often it is the group that is barred, and not the consumer suspended."""
 ACTIONS_MAX = 6
+LONG: Final = 3
+"""So often a consumer stays suspended until its queues seem to be forgotten."""
+WAIT_MS: Final = 61_000
+WAITS: Final = (2, 3)
+"""A queue that was not pulled for two minutes is dropped."""
 
 
 def hang(draft: Draft) -> None:
@@ -100,6 +105,8 @@ def suspend(draft: Draft) -> None:
         consume(draft)
         return
     client = chance.pick(tuple(draft.joined))
+    if chance.coin():
+        bring(draft, client)
     suspends: Op = TurnConsumer(client, "suspend")
     resumes: Op = TurnConsumer(client, "resume")
     if chance.one_in(BARRED):
@@ -109,6 +116,29 @@ def suspend(draft: Draft) -> None:
         add(draft.drawn.together((suspends, pulls)))
     else:
         add(suspends)
+    if chance.one_in(LONG):
+        _wait_for_long(draft, client)
+    else:
+        _work_suspended(draft, client)
+    if chance.one_in(SELDOM):
+        return
+    add(resumes)
+    if chance.coin():
+        add(TurnConsumer(client, "rebalance"))
+    add(A_SECOND, TurnConsumer(client, "pull", 2), consumed_by(draft, client))
+
+
+def _wait_for_long(draft: Draft, client: str) -> None:
+    """Add ops: a suspended consumer is turned, until an idle pull would be given up."""
+    add = draft.add
+    for _ in range(draft.chance.integer(*WAITS)):
+        add(AdvanceClock(WAIT_MS), TurnConsumer(client, "heartbeat"))
+        add(TurnConsumer(client, "pull"))
+
+
+def _work_suspended(draft: Draft, client: str) -> None:
+    """Add ops: a suspended consumer pulls, consumes and rebalances for a while."""
+    chance, add = draft.chance, draft.add
     for _ in range(chance.integer(1, 3)):
         if chance.coin():
             bring(draft, client)
@@ -116,12 +146,6 @@ def suspend(draft: Draft) -> None:
             add(AdvanceClock(chance.pick(PAUSES_MS)), TurnConsumer(client, "pull", 2))
         if chance.coin():
             add(consumed_by(draft, client), TurnConsumer(client, "rebalance"))
-    if chance.one_in(SELDOM):
-        return
-    add(resumes)
-    if chance.coin():
-        add(TurnConsumer(client, "rebalance"))
-    add(A_SECOND, TurnConsumer(client, "pull", 2), consumed_by(draft, client))
 
 
 def _barred(draft: Draft, one: StartConsumer) -> tuple[Op, Op]:
