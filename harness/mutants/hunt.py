@@ -51,7 +51,7 @@ GROWTH_MAX = 256 * 1024 * 1024  # of a hunt's child; a new one costs millisecond
 SLICES_MAX = 1_000_000
 _TURNS: tuple[SliceKind, ...] = (
     *("soak", "failures", "stops", "explore", "soak"),
-    *("failures", "soak", "neighbours", "stops", "soak"),
+    *("machine", "soak", "neighbours", "stops", "soak"),
     *("neighbours", "soak", "failures", "machine", "neighbours"),
     *("soak", "failures", "stops", "soak", "neighbours"),
 )

@@ -49,7 +49,7 @@ EXPLORED_CRASH_POINTS = 12
 EXPLORED_STARTS = 400
 SWEEP_POINTS = 60
 STOPS = 4  # sweeps of a slice
-FAILURES = 8
+FAILURES = 6
 LIMITS = Limits(exact_max=64, promising=32, draws=16, nested_max=4, nested_draws=1)
 """A slice tries a little of many histories, where the explorer's command tries all of
 one: bugs lie in few moments, and nobody knows in which."""
