@@ -145,6 +145,8 @@ COMMITTING: Final[tuple[ConsumeStatus, ...]] = (
     *("uncommitted", "uncommitted", "uncommitted"),
     *("commit", "rollback"),
 )
+DELAYED = 5
+"""One of so many messages was delayed before it fails, and is delayed again."""
 FIRST_LEVEL = 3
 ROUNDS_MAX = 4
 """A message is a dead letter after three; one round more shows that it stays one."""
@@ -712,7 +714,13 @@ def retry(draft: Draft) -> None:
     members = [one for one in draft.space.consumers if one.group == group]
     if chance.one_in(JOINS) or not _is_there(draft, group):
         _join_one_of(draft, members)
-    add(_put_for(draft, members[0]), REPUT)
+    put = _put_for(draft, members[0])
+    if isinstance(put, PutMessage) and chance.one_in(DELAYED):
+        level = chance.integer(1, 2)
+        add(replace(put, delay_level=level), REPUT)
+        add(AdvanceClock(draft.delay_ms(level)), DELIVER, REPUT)
+    else:
+        add(put, REPUT)
     if chance.one_in(3):
         _forget_what_came_back(draft, members)
     _turn_all(draft, members)
