@@ -11,11 +11,13 @@ from dataclasses import MISSING, fields, replace
 from functools import cache
 from typing import Any
 
+from crashmq.models.files.queue import UNIT_SIZE
 from crashmq.models.ops import StartConsumer, Strategy
 from crashmq.models.program import Setup
 from crashmq.scenarios.programs.space import AtActions, Numbers, Space
 
 ROOM = 16  # log files that a disk with an end holds at least
+QUEUES = 8  # of which a program has hardly more
 LYING = ("lying_disk",)  # where nothing is promised, nothing can be asked of meetings
 _PLAIN = Setup()
 _UNSAID: dict[str, Any] = {
@@ -108,8 +110,12 @@ def promising(setup: Setup) -> Setup:
 
 
 def with_room(setup: Setup) -> Setup:
-    """The setup; a disk with an end has room for ``ROOM`` log files at least."""
+    """The setup; a disk with an end has room for ``ROOM`` log files at least.
+
+    And for a first file of each of ``QUEUES`` queues, which may be larger than those.
+    """
     if not setup.disk_capacity:
         return setup
-    room = ROOM * setup.log_file_size
+    a_queue = UNIT_SIZE * setup.queue_file_units + setup.queue_ext_size
+    room = ROOM * setup.log_file_size + QUEUES * a_queue
     return replace(setup, disk_capacity=max(setup.disk_capacity, room))
