@@ -9,7 +9,13 @@ import pytest
 from crashmq.models.ops import FillDisk, Op, PutBatch, QueryMessage, StartConsumer
 from crashmq.models.program import Setup
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
-from crashmq.scenarios.programs.mixing import ROOM, in_view, mixed_setup, mixed_space
+from crashmq.scenarios.programs.mixing import (
+    QUEUES,
+    ROOM,
+    in_view,
+    mixed_setup,
+    mixed_space,
+)
 from crashmq.scenarios.programs.space import ONLY_ZERO, Numbers
 from crashmq.scenarios.programs.workload import program_for
 
@@ -62,7 +68,8 @@ def test_no_mixed_store_has_a_disk_that_lies() -> None:
 def test_a_disk_with_an_end_holds_some_of_the_other_stores_files() -> None:
     full, large = Setup(disk_capacity=64 * 1024), Setup(log_file_size=16384)
 
-    assert mixed_setup(full, large).disk_capacity == ROOM * 16384
+    room = ROOM * 16384 + QUEUES * 20 * large.queue_file_units
+    assert mixed_setup(full, large).disk_capacity == room
     assert mixed_setup(large, replace(full, disk_capacity=1 << 30)).disk_capacity == (
         1 << 30
     )
