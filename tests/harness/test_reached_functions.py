@@ -30,7 +30,7 @@ NOT_RUN = {
         RebalanceService.on_work WaitingRequests.waiting GroupCommitService.on_work
         Rounds.run_last Rounds.on_work Delays.__len__""",
     "its subclasses have another, or only tests read it": """
-        ConfigTable.persist ConfigTable.encode Expression.evaluate Condition.evaluate
+        ConfigTable.persist Expression.evaluate Condition.evaluate
         AllocateMachineRoomNearby.name AllocateMessageQueueByConfig.name
         AllocateMessageQueueByMachineRoom.name AllocateMessageQueueConsistentHash.name
         CommitLog.appends_prop_crc ReferenceResource.is_cleaned_up
