@@ -34,23 +34,20 @@ def _was_sent_back(message: Appended) -> bool:
 
 
 def _is_filter_known(at: FilteredPullOver) -> bool:
-    """Whether it is known which messages match the pull's filter.
+    """Whether the pull is filtered by its own expression, and can be.
 
     Of a retry topic a broker filters at most what was sent back, by its first topic.
     """
     answer = at.answer
     if _is_of_retries(at) and not all(map(_was_sent_back, at.queue)):
         return False
-    return answer.expression_type == "TAG" or is_readable(answer.expression)
+    is_valid = answer.expression_type == "TAG" or is_readable(answer.expression)
+    return is_valid and not _asks_retries(at)
 
 
 def _asks_retries(at: FilteredPullOver) -> bool:
     """Whether the filter is that of another topic than the pull's."""
     return at.known.setup.filters_retries_of(at.pull.topic)
-
-
-def _is_filter_known_alone(at: FilteredPullOver) -> bool:
-    return _is_filter_known(at) and not _asks_retries(at)
 
 
 def _there(at: FilteredPullOver) -> list[Appended]:
@@ -64,7 +61,7 @@ def _there(at: FilteredPullOver) -> list[Appended]:
     returns_what_was_asked_for,
     on=FilteredPullOver,
     needs=KNOWN_CONTENT,
-    where=_is_filter_known_alone,
+    where=_is_filter_known,
 )
 def _ask_flt_1(at: FilteredPullOver) -> Breaches:
     return returns_what_was_asked_for.judge(at.pull, at.answer, at.queue)
@@ -74,7 +71,7 @@ def _ask_flt_1(at: FilteredPullOver) -> Breaches:
     passes_over_nothing_asked_for,
     on=FilteredPullOver,
     needs=(*KNOWN_CONTENT, Fact.READABLE),
-    where=_is_filter_known_alone,
+    where=_is_filter_known,
 )
 def _ask_flt_2(at: FilteredPullOver) -> Breaches:
     return passes_over_nothing_asked_for.judge(at.pull, at.answer, _there(at))
@@ -98,7 +95,7 @@ def _ask_flt_6(at: FilteredPullOver) -> Breaches:
     goes_on_behind_what_it_saw,
     on=FilteredPullOver,
     needs=(*KNOWN_CONTENT, Fact.ALONE, Fact.READABLE, Fact.QUEUE_IS_SETTLED),
-    where=_is_filter_known_alone,
+    where=_is_filter_known,
 )
 def _ask_flt_3(at: FilteredPullOver) -> Breaches:
     pull, known = at.pull, at.known

@@ -266,8 +266,8 @@ def _ask_lp_8(at: PullAnswered) -> Breaches:
 def _has_messages(at: PullAnswered) -> bool:
     is_same_log = not at.step.starts and at.step.crash is None
     is_settled = _is_settled(at, at.pull.topic)
+    # Else FLT-1 or FLT-6 asks.
     is_by_tags = at.pull.expression_type == "TAG" and _is_filterable(at)
-    # Else FLT-1 asks.
     return bool(at.answer.messages) and is_same_log and is_settled and is_by_tags
 
 

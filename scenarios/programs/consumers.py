@@ -620,10 +620,9 @@ def _lose_locks(draft: Draft, orderly: list[str]) -> None:
 
 def _hand_over(draft: Draft, client: str) -> None:
     """Add ops: one joins or leaves; another consumes and rebalances at once."""
-    chance, group = draft.chance, draft.joined[client].group
+    chance = draft.chance
     draft.add(RunService("reput"), TurnConsumer(client, "pull", 2))
-    others = [one for one in draft.space.consumers if one.group == group]
-    others = [one for one in others if one.client != client]
+    others = _others_of(draft, client)
     if others:
         other = _as_the_others(draft, chance.pick(others))
         draft.joined[other.client] = other
@@ -634,6 +633,13 @@ def _hand_over(draft: Draft, client: str) -> None:
     works, looks = consumed_by(draft, client), TurnConsumer(client, "rebalance")
     _at_once(draft, (works, looks) if chance.coin() else (looks, works))
     _rebalance_all(draft)
+
+
+def _others_of(draft: Draft, client: str) -> list[StartConsumer]:
+    """The other consumers of a client's group, joined or not."""
+    group = draft.joined[client].group
+    its = [one for one in draft.space.consumers if one.group == group]
+    return [one for one in its if one.client != client]
 
 
 def _leave_at_work(draft: Draft, client: str) -> None:
@@ -653,8 +659,7 @@ def _take_over(draft: Draft, client: str) -> None:
     The broker is asked which locks it has.
     """
     chance, add, group = draft.chance, draft.add, draft.joined[client].group
-    others = [one for one in draft.space.consumers if one.group == group]
-    others = [one for one in others if one.client != client]
+    others = _others_of(draft, client)
     if not draft.joined[client].is_orderly or not others:
         _work(draft, client)
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
+from crashmq.models.knowledge.topics import QUEUES_OF_A_TOPIC
 from crashmq.models.ops import (
     AdvanceClock,
     ChangeTopic,
@@ -77,9 +78,8 @@ WAYS: tuple[Way, ...] = often(
 BEHIND_THE_END = often((0, 12), (1, 2), (-1, 1), (3, 1))
 """How far before the queue's end a pull begins, by what is known of it."""
 
-QUEUES_OF_A_TOPIC = (8, 9, 10, 12)
-READ_QUEUES_MIN = 8
-"""A topic that is made by its first message has so many queues to read."""
+QUEUE_NUMS = (8, 9, 10, 12)
+"""Of a topic that is changed: as many as a new one has, or more."""
 SUBSCRIBED = 3
 """Before so many pulls that a broker with filters holds its group subscribes."""
 
@@ -192,12 +192,11 @@ def _strange(draft: Draft, pull: PullThroughBroker) -> PullThroughBroker:
 def _pull_at_the_ends(draft: Draft, pulls: list[PullThroughBroker]) -> None:
     """Add ops: a topic gets more or fewer queues; pulls of its last ones and behind."""
     chance, add, topic = draft.chance, draft.add, pulls[0].topic
-    queues = chance.pick(QUEUES_OF_A_TOPIC), chance.pick(QUEUES_OF_A_TOPIC)
+    queues = chance.pick(QUEUE_NUMS), chance.pick(QUEUE_NUMS)
     read_queues, write_queues = max(queues), min(queues)
     if chance.coin():
-        read_queues, write_queues = READ_QUEUES_MIN, max(queues)
-    change = ChangeTopic(topic, read_queues, write_queues, not chance.one_in(3))
-    add(change)
+        read_queues, write_queues = QUEUES_OF_A_TOPIC, max(queues)
+    add(ChangeTopic(topic, read_queues, write_queues, not chance.one_in(3)))
     for pull in pulls:
         last = chance.pick((read_queues, write_queues)) - chance.integer(0, 1)
         add(replace(pull, topic=topic, queue_id=last, queue_offset=0))
