@@ -494,17 +494,21 @@ class ConsumeQueue:
         self._has_unit = False
         self._beside = None
 
-    def set_flushed(self, queue_offset: int) -> None:
-        """Count the units before ``queue_offset`` as durable; write the rest again.
+    def set_flushed(self, first_unflushed: int | None) -> None:
+        """Count the units before ``first_unflushed`` as durable; write the rest again.
 
-        Otherwise no sync might ever write these: see ``MappedFile.rewrite``.
+        Otherwise no sync might ever write these: see ``MappedFile.rewrite``. With them
+        goes all of consumequeue_ext, which may have kept entries of units that were
+        cut. None: every unit and entry is durable.
         """
-        offset = min(queue_offset * CQ_STORE_UNIT_SIZE, self.mapped_files.max_offset)
+        offset = self.mapped_files.max_offset
+        if first_unflushed is not None:
+            offset = min(first_unflushed * CQ_STORE_UNIT_SIZE, offset)
         self.mapped_files.flushed_where = max(self.mapped_files.min_offset, offset)
         for file in self.mapped_files.files:
             file.flushed = min(file.wrote, max(0, offset - file.file_from_offset))
         self.mapped_files.rewrite(offset)
-        if self._ext is not None and offset < self.mapped_files.max_offset:
+        if self._ext is not None and first_unflushed is not None:
             self._ext.set_unflushed()
 
     @property

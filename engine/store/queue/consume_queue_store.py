@@ -192,12 +192,12 @@ class ConsumeQueueStore:
             self._remove_left_overs(audit, scan.read_from)
         for key, queue in self._queues.items():
             self._cut(key, queue, audit, scan)
-            durable = queue.max_offset
+            first_unflushed = audit.first_unflushed.get(key)
             if audit.damage.ranges or audit.durable_offset < scan.start:
                 # Nobody knows of the units of records that are damaged, or gone though
                 # no mark says that they were dispatched; all are synced again.
-                durable = queue.first_offset
-            queue.set_flushed(min(durable, audit.first_unflushed.get(key, durable)))
+                first_unflushed = queue.first_offset
+            queue.set_flushed(first_unflushed)
             if scan.read_from <= scan.start and not audit.damage.ranges:
                 # A unit of an expired record may have rotted: nothing proves it.
                 first = audit.first_offsets.get(key, 0)
