@@ -52,7 +52,6 @@ def plan_codes(planner: Planner, old_text: str, new: ast.Module) -> None:
                     "text there is another function's. Start again."
                 )
             _keep_outer_names(function, changed)
-    ast.fix_missing_locations(new)
     whole = compile(new, planner.filename, "exec", dont_inherit=True)
     codes = dict(_codes(whole))
     for changed in planner.functions:
@@ -145,6 +144,7 @@ def _keep_outer_names(function: FunctionType, changed: ChangedFunction) -> None:
         if name not in used and not (name == "__class__" and "super" in used):
             unused = ast.Expr(ast.Name(name, ast.Load()))
             changed.new.body.append(ast.If(ast.Constant(value=False), [unused], []))
+            ast.fix_missing_locations(changed.new)
 
 
 @lru_cache(maxsize=128)

@@ -8,14 +8,19 @@ same instructions, and an edit between such texts plants no bug.
 from __future__ import annotations
 
 import ast
+import copy
 import dis
 from functools import lru_cache
 from types import CodeType
+from typing import TypeAlias
+
+from crashmq.harness.mutants.edits import lines_of, tree_of
 
 _NOP = dis.opmap["NOP"]
 _JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
 _EDITS_REMEMBERED = 1024  # a hunt plants one mutant again and again
-_TEXTS_REMEMBERED = 128  # and most mutants edit one of few modules
+
+_Told: TypeAlias = tuple[int, list[str]]  # a statement's margin, and its lines
 
 
 @lru_cache(maxsize=_EDITS_REMEMBERED)
@@ -25,18 +30,60 @@ def runs_alike(old: str, new: str) -> bool:
     False if one is not Python; compiling it reports what is wrong.
     """
     try:
-        codes = _compiled(old), _compiled(new)
+        trees = tree_of(old), tree_of(new)
+        differing = _differing(trees[0].body, trees[1].body, old, new)
+        codes = [_compiled(body, trees[0].body) for body in differing]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return _alike(*codes)
 
 
-@lru_cache(maxsize=_TEXTS_REMEMBERED)
-def _compiled(text: str) -> CodeType:
-    tree = ast.parse(text)
+def _differing(
+    old: list[ast.stmt], new: list[ast.stmt], *texts: str
+) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    """The statements of two bodies without the equal ones before and behind.
+
+    Of one class in both, only what differs in it is left: most edits are of one method.
+    """
+    lines = [text.split("\n") for text in texts]
+    told = [
+        [(node.col_offset, lines_of(node, of)) for node in body]
+        for body, of in zip((old, new), lines, strict=True)
+    ]
+    first = _equal_first(*told)
+    last = _equal_first(told[0][first:][::-1], told[1][first:][::-1])
+    left, right = (body[first : len(body) - last] for body in (old, new))
+    match left, right:
+        case [ast.ClassDef() as one], [ast.ClassDef() as other]:
+            inner = _differing(one.body, other.body, *texts)
+            left, right = [_with_body(one, inner[0])], [_with_body(other, inner[1])]
+    return left, right
+
+
+def _equal_first(one: list[_Told], other: list[_Told]) -> int:
+    """How many things two lists begin with that are equal."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _with_body(cls: ast.ClassDef, body: list[ast.stmt]) -> ast.ClassDef:
+    """The class with these statements only."""
+    less = copy.copy(cls)
+    less.body = body or [ast.copy_location(ast.Pass(), cls)]
+    return less
+
+
+def _compiled(body: list[ast.stmt], module: list[ast.stmt]) -> CodeType:
+    """The code of some statements of a module, without docstrings."""
+    futures = [
+        each
+        for each in module
+        if isinstance(each, ast.ImportFrom) and each.module == "__future__"
+    ]
+    tree = ast.Module(copy.deepcopy([*futures, *body]), [])
     for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        match body:
+        inner = getattr(node, "body", None)
+        match inner:
             case [ast.Expr(value=ast.Constant(value=str()) as docstring), *_]:
                 docstring.value = ""
     return compile(tree, "<edited>", "exec", dont_inherit=True)

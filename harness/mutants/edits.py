@@ -115,15 +115,15 @@ def definitions(body: list[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
                 yield from definitions(statement.body)
 
 
-@lru_cache(maxsize=4)
-def _tree_of(source: str) -> ast.Module:
+@lru_cache(maxsize=8)
+def tree_of(source: str) -> ast.Module:
     """The syntax tree of a text; cached, so do not change it."""
     return ast.parse(source)
 
 
 def _tree(source: str, where: str) -> ast.Module:
     try:
-        return _tree_of(source)
+        return tree_of(source)
     except SyntaxError as error:
         raise MutantUnsupported(
             f"{where}: the text edited so far is not Python: {error}."
@@ -161,6 +161,11 @@ def _extent(source: str, parts: list[ast.stmt]) -> tuple[int, int, int]:
 def _first_line(statement: ast.stmt) -> int:
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
     return min([statement.lineno, *(each.lineno for each in decorators)])
+
+
+def lines_of(node: ast.stmt, lines: list[str]) -> list[str]:
+    """Those of a text's lines that a statement stands on, with its decorators."""
+    return lines[_first_line(node) - 1 : node.end_lineno]
 
 
 def _dedented(text: str, indent: int) -> str:

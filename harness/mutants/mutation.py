@@ -30,6 +30,7 @@ from crashmq.harness.mutants.edits import (
     MutantStale,
     MutantUnsupported,
     edited,
+    tree_of,
 )
 from crashmq.harness.mutants.module_names import room_of
 from crashmq.harness.mutants.swaps import Planner, Swaps
@@ -119,7 +120,8 @@ def applied(mutant: Mutant) -> Iterator[None]:
     """
     swaps = _planned(mutant)
     swaps.do()
-    _caches.cache_clear()
+    if swaps.binds:
+        _caches.cache_clear()
     packages = _packages(mutant)
     forget_results(packages)
     try:
@@ -127,7 +129,8 @@ def applied(mutant: Mutant) -> Iterator[None]:
     finally:
         forget_results(packages)
         swaps.undo()
-        _caches.cache_clear()
+        if swaps.binds:
+            _caches.cache_clear()
 
 
 def _planned(mutant: Mutant) -> Swaps:
@@ -156,7 +159,7 @@ def _plan_module(swaps: Swaps, mutant_id: str, edits: list[Edit]) -> None:
             f"{wheres[-1]}: the edited text is not Python: {what}."
         ) from None
     planner = Planner(swaps, module, wheres[0])
-    planner.read(ast.parse(shipped), tree, shipped, text)
+    planner.read(tree_of(shipped), tree, shipped, text)
     plan_codes(planner, shipped, tree)
 
 

@@ -20,7 +20,11 @@ from enum import Enum
 from types import FunctionType, MemberDescriptorType, ModuleType
 from typing import Any
 
-from crashmq.harness.mutants.edits import MutantUnsupported, definitions
+from crashmq.harness.mutants.edits import (
+    MutantUnsupported,
+    definitions,
+    lines_of,
+)
 
 MARK = "<mutant "
 _GONE = object()
@@ -38,11 +42,17 @@ class Swap:
 
 @dataclass(slots=True)
 class Swaps:
-    """All changes of one mutant; ``values`` are its new module values, by module."""
+    """All changes of one mutant.
+
+    Attributes:
+        values: its new module values, by module.
+        binds: whether it binds a name of a module or class, and not code alone.
+    """
 
     mutant_id: str
     swaps: list[Swap] = field(default_factory=list)
     values: dict[str, dict[str, Any]] = field(default_factory=dict)
+    binds: bool = False
 
     def do(self) -> None:
         """Put every new value in place."""
@@ -63,6 +73,7 @@ class Swaps:
             else:
                 setattr(holder, name, value)
 
+        self.binds = True
         self.swaps.append(Swap(put, vars(holder).get(name, _GONE), new))
         if isinstance(holder, ModuleType):
             self.values.setdefault(holder.__name__, {})[name] = new
@@ -191,17 +202,19 @@ class Planner:
         self._loose(old, new, path)
 
     def _is_as_it_was(self, old: ast.stmt, new: ast.stmt) -> bool:
-        """Whether both statements mean the same."""
+        """Whether both statements mean the same; what is in a class is asked later."""
         places = zip(self._lines, (old, new), strict=True)
-        before, after = (_lines_of(node, lines) for lines, node in places)
+        before, after = (lines_of(node, lines) for lines, node in places)
         if before == after and old.col_offset == new.col_offset:
             return True
+        if isinstance(old, ast.ClassDef) and isinstance(new, ast.ClassDef):
+            return False
         return dumped(old) == dumped(new)
 
     def _changed(
         self, old: ast.stmt, new: ast.stmt, holder: type | ModuleType, path: str
     ) -> None:
-        self.changes += 1
+        self.changes += not isinstance(new, ast.ClassDef)
         name = path.rpartition(".")[2]
         cls = holder if isinstance(holder, type) else None
         match old, new:
@@ -301,13 +314,6 @@ def explicit_super(tree: ast.AST, cls: str) -> None:
                         owner = ast.parse(cls, mode="eval").body
                         node.args = [owner, ast.Name(first, ast.Load())]
                         ast.fix_missing_locations(node)
-
-
-def _lines_of(node: ast.stmt, lines: list[str]) -> list[str]:
-    """The lines that a statement stands on, with its decorators."""
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    first = min([node.lineno, *(each.lineno for each in decorators)])
-    return lines[first - 1 : node.end_lineno]
 
 
 def dumped(node: ast.AST) -> str:
