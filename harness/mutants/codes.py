@@ -65,7 +65,7 @@ def functions_of(module: ModuleType) -> list[FunctionType]:
     names = vars(module)
     return [
         each
-        for each in gc.get_objects()
+        for each in gc.get_referrers(names)
         if type(each) is FunctionType
         and each.__globals__ is names
         and each.__code__.co_filename != "<string>"  # what dataclasses generate

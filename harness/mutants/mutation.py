@@ -48,6 +48,7 @@ __all__ = [
 ]
 
 NO_TRIGGER = Program(Setup(), ())
+_PLANTING = "crashmq.harness.mutants"
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +202,13 @@ def _text_of(module: ModuleType, where: str) -> str:
 
 
 def _packages(mutant: Mutant) -> set[str]:
-    return {"crashmq.engine", *(room_of(edit.module) for edit in mutant.edits)}
+    edited = [edit.module for edit in mutant.edits]
+    own = {_PLANTING} if any(_is_in(name, _PLANTING) for name in edited) else ()
+    return {"crashmq.engine", *map(room_of, edited), *own}
+
+
+def _is_in(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
 
 
 def forget_results(packages: Collection[str]) -> None:
@@ -216,12 +223,14 @@ def _caches(packages: frozenset[str], modules: int) -> list[Callable[[], object]
 
     Searching takes as long as a short episode, and each program with switch points at
     lines needs them. ``modules`` is how many are imported; planting a mutant may add
-    caches.
+    caches. What the planting itself remembers is left, unless it is named.
     """
     del modules
     found: list[Callable[[], object]] = []
     for name in sorted(sys.modules):
-        if any(name == top or name.startswith(f"{top}.") for top in packages):
+        if _is_in(name, _PLANTING) and _PLANTING not in packages:
+            continue
+        if any(_is_in(name, top) for top in packages):
             for member in list(vars(sys.modules[name]).values()):
                 inner = list(vars(member).values()) if isinstance(member, type) else []
                 for each in (member, *inner):

@@ -20,7 +20,7 @@ pytest.importorskip("pyarrow", reason="pip install 'crashmq[reports]' brings it"
 ROOT = Path(__file__).resolve().parent.parent.parent
 MUTANT = "R22"
 TWO = ("clean_restart", "power_loss", "--episodes")
-RED = ("soak", *TWO, 200, "--mutant", MUTANT)
+RED = ("soak", *TWO, 60, "--mutant", MUTANT)
 Soaked: TypeAlias = tuple[Path, subprocess.CompletedProcess[str]]
 
 on_spark = pytest.mark.xdist_group("spark")
@@ -58,7 +58,7 @@ def test_a_soak_ends_in_a_report(soaked: Soaked) -> None:
     out, result = soaked
 
     assert result.returncode == 1, result.stdout + result.stderr
-    assert summary_of(out)["episodes"] == 200
+    assert summary_of(out)["episodes"] == 60
     assert str(out / "report.html") in result.stdout
     assert (out / "report.html").exists()
 
@@ -120,16 +120,16 @@ def test_processes_here_find_what_spark_finds(soaked: Soaked, tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_a_soak_without_spark_goes_on_and_becomes_longer(tmp_path: Path) -> None:
-    again = in_a_process("soak", *TWO, 20, "--local", "--out", tmp_path / "again")
-    again = in_a_process("soak", *TWO, 60, "--local", "--out", tmp_path / "again")
-    whole = in_a_process("soak", *TWO, 60, "--local", "--out", tmp_path / "whole")
+    again = in_a_process("soak", *TWO, 6, "--local", "--out", tmp_path / "again")
+    again = in_a_process("soak", *TWO, 16, "--local", "--out", tmp_path / "again")
+    whole = in_a_process("soak", *TWO, 16, "--local", "--out", tmp_path / "whole")
 
     found, wanted = summary_of(tmp_path / "again"), summary_of(tmp_path / "whole")
     assert (again.returncode, whole.returncode) == (0, 0), again.stderr
     assert "continues run" in again.stderr
-    assert "20 of 60 episodes are there" in again.stderr
+    assert "6 of 16 episodes are there" in again.stderr
     assert found["digest"] == wanted["digest"]
-    assert (found["episodes"], found["steps"]) == (60, wanted["steps"])
+    assert (found["episodes"], found["steps"]) == (16, wanted["steps"])
     assert [
         path.name for path in sorted((tmp_path / "again" / "sessions").iterdir())
     ] == [
@@ -296,7 +296,7 @@ def test_a_bug_of_one_night_is_new_there_and_resolved_in_the_next(
     )
 
     def night(day: int, *more: object) -> subprocess.CompletedProcess[str]:
-        args = ("--seed", "nightly", "--night", f"2026-11-{day}", "--episodes", 40)
+        args = ("--seed", "nightly", "--night", f"2026-11-{day}", "--episodes", 16)
         there = ("--local", "--out", runs)
         return in_a_process("soak", "clean_restart", *args, *there, *more)
 
