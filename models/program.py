@@ -106,7 +106,8 @@ class Setup:
     consumequeue_ext entries have bit maps of the groups that want a message. Every
     topic has ``topic_queues`` queues for consumers, spread over ``brokers`` broker
     names (``models.brokers``). Each consumer pulls ``pull_batch`` messages at a time,
-    and stops pulling a queue while more than ``pull_threshold`` of its messages wait;
+    and stops pulling a queue while more than ``pull_threshold`` of its messages wait,
+    or, unless it consumes in order, some that lie more than ``max_span`` apart;
     after an answer with messages it pauses for ``pull_interval`` ms. Without
     ``long_polling`` no message wakes a held pull, and it is held for a second at most.
     With ``posts_subscription`` consumers' pulls carry what they subscribe.
@@ -116,7 +117,8 @@ class Setup:
     how long a message of each level waits, as RocketMQ's ``messageDelayLevel``.
 
     The first start finds the directory written by RocketMQ that ``begins_with`` names,
-    or an empty one.
+    or an empty one. It is one of the program's ops if there is such a directory, or if
+    the store ``begins_down``; else it comes before them.
     """
 
     log_file_size: int = 4096
@@ -149,6 +151,7 @@ class Setup:
     topic_queues: int = 2
     pull_batch: int = 32
     pull_threshold: int = 1000
+    max_span: int = 2000
     pull_interval: int = 0
     long_polling: bool = True
     posts_subscription: bool = False
@@ -158,6 +161,7 @@ class Setup:
     filters_retries: bool = False
     brokers: int = 1
     begins_with: FoundStore = ""
+    begins_down: bool = False
     message_delay_level: str = DEFAULT_TEXT
 
     @property
@@ -174,6 +178,11 @@ class Setup:
     def has_index(self) -> bool:
         """Whether the store has an index of keys; a file's entry 0 is never used."""
         return self.index_slots > 0 and self.index_entries > 1
+
+    @property
+    def starts_by_an_op(self) -> bool:
+        """Whether the program's ops make the first start too."""
+        return self.begins_down or bool(self.begins_with)
 
     def filters_retries_of(self, topic: str) -> bool:
         """Whether pulls of a topic are filtered by what the group asks elsewhere."""

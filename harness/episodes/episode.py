@@ -175,8 +175,7 @@ class Episode:
         self._stack = ExitStack()
         self._probes = self._stack.enter_context(recording())
         self._keeps_record = not after
-        # What another program left a program itself starts on.
-        self._begun = bool(after or setup.begins_with)
+        self._begun = bool(after) or setup.starts_by_an_op
         self.is_finishing = False
 
     @property

@@ -215,6 +215,7 @@ SETUP_BOUNDS: Mapping[str, Bound] = {
     "topic_queues": (1, 8),
     "pull_batch": (1, 10_000),
     "pull_threshold": (0, 1_000_000),
+    "max_span": (0, 65_535),
     "pull_interval": (0, 65_535),
     "brokers": (1, len(SEVERAL)),
 }

@@ -128,8 +128,10 @@ def _ask_con_3(at: PullGoesOn) -> Breaches:
 
 @asked(a_full_consumer_does_not_pull, on=PullGoesOn)
 def _ask_con_8(at: PullGoesOn) -> Breaches:
-    threshold = at.known.setup.pull_threshold
-    return a_full_consumer_does_not_pull.judge(at.queue, at.waiting, threshold)
+    setup = at.known.setup
+    return a_full_consumer_does_not_pull.judge(
+        at.queue, at.waiting, setup.pull_threshold, at.span, setup.max_span
+    )
 
 
 def _is_by_tags(at: MessagesPulled) -> bool:

@@ -122,6 +122,11 @@ class Share(NamedTuple):
         return self.begun == _NOWHERE
 
     @property
+    def reach(self) -> int:
+        """How far apart its messages can lie at most; below 0 if nobody knows."""
+        return max(self.asked, *self.ends, 0) - self.begun
+
+    @property
     def ends(self) -> tuple[int, ...]:
         """The next_begin_offsets of the answers to the newest pull."""
         return tuple([answer.end for answer in self.answers])
@@ -443,6 +448,17 @@ class Consumption(Forked):
                 break
             due = until = due + 1
         return until
+
+    def places_of(
+        self, queue: OneQueue, names: frozenset[str], model: ReferenceModel
+    ) -> list[int]:
+        """The queue_offsets of those of the named messages that the queue has once."""
+        there = model.visible((queue.topic, queue.queue_id)).messages
+        places: dict[str, list[int]] = {}
+        for appended in there:
+            if (name := name_of(appended)) in names:
+                places.setdefault(name, []).append(appended.queue_offset)
+        return [its[0] for its in places.values() if len(its) == 1]
 
     def _share_of(self, queue: OneQueue) -> Share | None:
         return self.shares.get(queue) or self.leaving.get(queue)

@@ -21,11 +21,6 @@ FIRST_PULL_MS: Final = 500
 FLOW_CONTROL_MS: Final = 50
 REFUSED_MS: Final = 1_000
 TIME_OUT_MS: Final = 30_000
-SPAN_MAX: Final = 2_000
-"""So far apart may the messages of a queue be that wait at a consumer.
-
-Source: DefaultMQPushConsumer#consumeConcurrentlyMaxSpan.
-"""
 ANY_TIME: Final = -1
 ANY_NUMBER: Final = 1 << 30
 

@@ -32,12 +32,15 @@ class PullGoesOn(Moment):
         expected: where its last pull began, and the next_begin_offsets answered to
             it.
         waiting: how many messages it has pulled and not consumed.
+        span: how far apart those lie whose offsets are known; 0 if it consumes in
+            order.
     """
 
     queue: OneQueue
     queue_offset: int
     expected: Sequence[int]
     waiting: int
+    span: int
 
 
 @dataclass(slots=True)

@@ -155,6 +155,16 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             pass
 
 
+def _span_of(at: At, queue: OneQueue, share: Share) -> int:
+    """How far apart the waiting messages certainly lie that a consumer counts."""
+    known = at.known.consumption
+    op = known.living.get(queue.client)
+    if op is None or op.is_orderly or share.reach <= at.known.setup.max_span:
+        return 0
+    places = known.places_of(queue, share.waiting, at.known.model)
+    return max(places) - min(places) if places else 0
+
+
 def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
     # If the broker holds it, there is nothing at its offset.
     at.known.progress.pulls_next(queue[1:], queue_offset, is_certain=False)
@@ -163,7 +173,9 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
     if share is not None:
         goes_on = share.pulls(queue_offset)
         expected = (share.asked, *share.ends)
-        yield PullGoesOn(*at, queue, queue_offset, expected, len(goes_on.waiting))
+        span = _span_of(at, queue, goes_on)
+        waiting = len(goes_on.waiting)
+        yield PullGoesOn(*at, queue, queue_offset, expected, waiting, span)
         known.shares[queue] = goes_on._replace(wanted=_wanted(at, queue))
         return
     taken, life, is_anew = known.taken.pop(queue, None), known.life, False

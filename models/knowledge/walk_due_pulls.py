@@ -21,11 +21,11 @@ from crashmq.models.history import (
     Resubscribed,
     TimePassed,
 )
+from crashmq.models.knowledge.consumption import Share
 from crashmq.models.knowledge.due_pulls import (
     ANY_NUMBER,
     FLOW_CONTROL_MS,
     REFUSED_MS,
-    SPAN_MAX,
     DuePull,
     DuePulls,
     PullState,
@@ -227,9 +227,24 @@ def _delay_ms(at: At, queue: OneQueue, pull: DuePull) -> int:
     if share is None:
         return 0
     at_most = pull.brought - len(share.worked)
-    is_far = share.was_moved or share.asked - share.begun > SPAN_MAX
-    may_be_full = at_most > at.known.setup.pull_threshold or is_far
+    may_be_full = (
+        share.was_moved
+        or at_most > at.known.setup.pull_threshold
+        or (not op.is_orderly and _may_lie_apart(at, queue, share, at_most))
+    )
     return FLOW_CONTROL_MS if may_be_full else 0
+
+
+def _may_lie_apart(at: At, queue: OneQueue, share: Share, at_most: int) -> bool:
+    """Whether of ``at_most`` waiting messages some may lie more than max_span apart."""
+    max_span = at.known.setup.max_span
+    if share.reach <= max_span or at_most < 2:
+        return False
+    waiting = share.waiting | share.newest - share.worked
+    places = at.known.consumption.places_of(queue, waiting, at.known.model)
+    if len(places) < at_most:
+        return True
+    return max(places) - min(places) > max_span
 
 
 def _is_filled(at: At, queue: OneQueue) -> bool:

@@ -190,21 +190,32 @@ def each_queue_has_one_consumer(
 @law(
     "CON-8",
     "a consumer does not pull a queue while more than pullThresholdForQueue of its "
-    "messages wait to be consumed",
+    "messages wait to be consumed, or, unless it consumes in order, some that lie more "
+    "than consumeConcurrentlyMaxSpan apart",
     catalogue="I12",
 )
 def a_full_consumer_does_not_pull(
-    queue: OneQueue, waiting: int, threshold: int
+    queue: OneQueue, waiting: int, threshold: int, span: int = 0, max_span: int = 0
 ) -> Iterator[Violation]:
     """``waiting`` are the messages pulled and not yet consumed when the pull is sent.
 
-    Source: DefaultMQPushConsumerImpl#pullMessage, pullThresholdForQueue.
+    ``span`` is the distance from the first to the last of them that is known, 0 for a
+    consumer in order.
+
+    Source: DefaultMQPushConsumerImpl#pullMessage, pullThresholdForQueue,
+    consumeConcurrentlyMaxSpan.
     """
     if waiting > threshold:
         yield Violation(
             queue.name,
             f"it pulls while {waiting} messages wait",
             f"at most {threshold}",
+        )
+    if span > max_span:
+        yield Violation(
+            queue.name,
+            f"it pulls while messages wait that lie {span} apart",
+            f"at most {max_span}",
         )
 
 

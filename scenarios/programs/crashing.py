@@ -12,16 +12,27 @@ RETOLD = 4
 
 
 FIRST_CUT_SHORT = 2
-"""Of so many first starts on what another program left one is cut short."""
+"""Of so many first starts one is cut short by a crash."""
+
+FIRST_FAILED = 3
+"""Of so many first starts one meets a failing disk."""
 
 
 def first_start(draft: Draft) -> None:
-    """Add ops: the first start on a directory that another program wrote."""
+    """Add ops: the first start, on an empty directory or one of another program."""
     chance, space = draft.chance, draft.space
     if space.crash_kinds and chance.one_in(FIRST_CUT_SHORT):
         for _ in range(max(1, chance.pick(space.recovery_crashes))):
             crash_during(draft, Restart(), chance.number(space.at_actions.restart))
+    if space.faults and chance.one_in(FIRST_FAILED):
+        at_action = chance.number(space.at_actions.restart)
+        draft.add(During(Restart(), at_action, draft.drawn.fault()), *_down(draft))
     draft.add(Restart())
+
+
+def _down(draft: Draft) -> tuple[Op, ...]:
+    """What may take down a store of which nobody knows whether it has started."""
+    return (Shutdown(),) if draft.chance.coin() else ()
 
 
 def restart(draft: Draft) -> None:

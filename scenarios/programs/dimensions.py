@@ -64,6 +64,7 @@ NEEDS: Mapping[str, tuple[str, str]] = {
     "setup.topic_queues=more": _BROKER,
     "setup.pull_batch=less": _BROKER,
     "setup.pull_threshold=less": _BROKER,
+    "setup.max_span=less": _BROKER,
     "setup.pull_interval=more": _BROKER,
     "setup.long_polling=off": _BROKER,
     "setup.posts_subscription=on": _BROKER,

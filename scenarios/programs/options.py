@@ -38,13 +38,16 @@ OPTIONS: tuple[Mapping[str, object], ...] = often(
     ({"disk_capacity": 1, "cleans": True}, 3),
     ({"queue_file_units": 2}, 1),
     ({"queue_file_units": 7}, 1),
+    ({"max_span": 2}, 2),
     ({"pull_interval": 300}, 2),
     ({"long_polling": False}, 1),
     ({"posts_subscription": True}, 1),
 )
 """Sets of options that mean something together; a disk with an end gets some room."""
 
-_OF_BROKERS = frozenset({"pull_interval", "long_polling", "posts_subscription"})
+_OF_BROKERS = frozenset(
+    {"max_span", "pull_interval", "long_polling", "posts_subscription"}
+)
 
 RENAMED = 3
 """Of so many programs with other options one has topics of other names."""

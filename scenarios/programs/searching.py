@@ -8,6 +8,8 @@ one program may have all three.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from crashmq.models.ops import EVERYTHING, Capability
 from crashmq.models.program import Program, Setup
 from crashmq.scenarios.catalogue.scenarios import PARTNERS, Scenario
@@ -24,9 +26,13 @@ VARIED = 4
 MIXED = 5
 """One program of so many has the ops and options of another scenario as well."""
 
+DOWN = 8
+"""One program of so many makes the store's first start itself."""
+
 # Seeds apart from those that programs are drawn, aimed and twisted by.
 _OPTIONS = 3 << 32
 _MIXES = 4 << 32
+_BEGINNINGS = 5 << 32
 
 
 def searched_program(
@@ -37,14 +43,16 @@ def searched_program(
 ) -> Program:
     """The program of a scenario as searches run it.
 
-    One in ``VARIED`` has a setup with other options, and one in ``MIXED`` is mixed with
-    another scenario, if the subject is capable of all; one in ``TWISTED`` has a twist.
+    One in ``VARIED`` has a setup with other options, one in ``MIXED`` is mixed with
+    another scenario, and one in ``DOWN`` makes the first start, which may fail or be
+    killed, if the subject is capable of all; one in ``TWISTED`` has a twist.
     The arguments are those of ``program_for``, and decide everything.
     """
     if can != EVERYTHING:
         return twisted(program_for(scenario, run, number, can), run, number, can)
     mix, options = mix_of(scenario, run, number), SeededChance(run + _OPTIONS, number)
     is_varied = options.one_in(VARIED)
+    is_down = SeededChance(run + _BEGINNINGS, number).one_in(DOWN)
 
     def change(space: Space, setup: Setup) -> tuple[Space, Setup]:
         if mix is not None:
@@ -54,7 +62,7 @@ def searched_program(
             if setup.multi_dispatch:
                 # A light queue may lie in log files alone that a start leaves unread.
                 setup = in_view(space, setup)
-        return space, setup
+        return space, replace(setup, begins_down=is_down and not setup.begins_with)
 
     drawn = program_for(scenario, run, number, change=change)
     if is_varied:

@@ -79,7 +79,7 @@ def program_by(
         space = within(space, can)
     length = chance.integer(*scenario.length)
     draft = Draft(space, setup, chance, can)
-    if setup.begins_with:
+    if setup.starts_by_an_op:
         first_start(draft)
     kinds = swarm_kinds(space, chance)
     while len(draft.ops) < length:
@@ -88,8 +88,8 @@ def program_by(
 
 
 def first_ops(draft: Draft) -> tuple[Op, ...]:
-    """The drawn ops of the first start on a found store; none for a new store."""
-    if draft.setup.begins_with:
+    """The drawn ops of the first start, if the program's ops make it; else none."""
+    if draft.setup.starts_by_an_op:
         first_start(draft)
     ops = tuple(draft.ops)
     draft.ops.clear()

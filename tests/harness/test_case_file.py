@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "bad2295e6dca3582dc9d868f40060eb4bb7b6947e56cd3a5b0362da338647d0b"
+DEFAULTS = "350a471a27856bb172a4f218e5a0774472b7f34fd161f0dc068f8dcd72d54f0b"
 
 
 def saved(path: Path, **changes: Any) -> Path:

@@ -159,6 +159,8 @@ def test_each_queue_has_one_consumer_and_none_has_two() -> None:
 def test_bounds_are_held_up_to_the_bound_itself() -> None:
     assert not a_full_consumer_does_not_pull.violations(AT_C0, 4, 4)
     assert a_full_consumer_does_not_pull.violations(AT_C0, 5, 4)
+    assert not a_full_consumer_does_not_pull.violations(AT_C0, 4, 4, 2, 2)
+    assert a_full_consumer_does_not_pull.violations(AT_C0, 4, 4, 3, 2)
     assert not no_kept_offset_is_past_the_end.violations(KEY, 5, 5)
     assert no_kept_offset_is_past_the_end.violations(KEY, 6, 5)
 
