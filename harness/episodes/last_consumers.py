@@ -42,6 +42,9 @@ MANY = 64
 
 def consume_all_left(judge: Judge, take: Take) -> None:
     """Let every group's consumers consume all that is left; judge and stop them."""
+    if judge.known.progress.tables.was_set_back:
+        # Clients that were heard at a time to come count as heard now.
+        take(RunService("client_housekeeping"))
     take(AdvanceClock(LONG_MS))
     _let_all_consume(judge, take)
     known = judge.known.consumption

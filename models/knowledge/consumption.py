@@ -301,6 +301,7 @@ class Consumption(Forked):
     def clock_was_set_back(self) -> None:
         """Record that retry delays may be over, and new subscriptions look older."""
         self.subscriptions.clock_was_set_back()
+        self.locks.clock_was_set_back()
         for queue, share in self.shares.items():
             self.shares[queue] = share._replace(failed=())
 

@@ -113,6 +113,10 @@ class Locks(Forked):
         for one in gone:
             del self.of_clients[one]
 
+    def clock_was_set_back(self) -> None:
+        """Record that nobody knows any more when a lock is over."""
+        self.of_broker = dict.fromkeys(self.of_broker, Lock(UNSURE))
+
     def broker_started(self) -> None:
         """Record that a broker has started, and so has lost all locks."""
         self.of_broker = {}

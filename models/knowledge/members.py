@@ -43,6 +43,11 @@ class Members(Forked):
         self.last_ms.pop((group, client), None)
         self.expired.pop((group, client), None)
 
+    def clock_was_set_back(self) -> None:
+        """Record that nobody knows any more when a client counts as silent."""
+        self.heard_ms.clear()
+        self.last_ms.clear()
+
     def looked(self, at_ms: int, silent_ms: int) -> None:
         """Record a scan for clients without a heartbeat for ``silent_ms``."""
         for key, last_ms in self.last_ms.items():

@@ -108,7 +108,7 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
     step, progress = at.step, at.known.progress
     at.known.consumption.owed.step_begins(at.known.model)
     if step.sets_back:
-        at.known.consumption.clock_was_set_back()
+        _clock_was_set_back(at)
     recovered: list[Recovered] = []
     before, pending_before = dict(progress.now), dict(progress.pending)
     told, is_loaded = dict[int, int](), False
@@ -156,11 +156,16 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 progress.members = Members()
     yield from saw_work(at)
     if step.sets_back:  # maybe behind what happened in the step, too
-        at.known.consumption.clock_was_set_back()
+        _clock_was_set_back(at)
     if at.known.promises.reverts and not is_loaded:
         progress.is_doubtful = True
     _settle(at, before, pending_before)
     return recovered
+
+
+def _clock_was_set_back(at: At) -> None:
+    at.known.consumption.clock_was_set_back()
+    at.known.progress.members.clock_was_set_back()
 
 
 def _settle(

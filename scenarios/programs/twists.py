@@ -91,6 +91,18 @@ def _back(chance: Chance) -> tuple[Op, ...]:
     return (AdvanceClock(-chance.pick(SET_BACK_MS)),)
 
 
+def _back_while_it_runs(program: Program, chance: Chance) -> list[Op]:
+    """The clock is set back amid a life, between two rounds of all that have intervals.
+
+    What is put after that waits for rounds that count from a time to come.
+    """
+    ops = [*program.ops]
+    at = chance.below(len(ops) + 1)
+    put = (*_last_put(ops), *_last_put(ops[:at]))[-1:]
+    around = (*put, *_telling(), *_back(chance), *put, *_rounds())
+    return [*ops[:at], *around, *ops[at:]]
+
+
 def _part_of_a_second(program: Program, chance: Chance) -> list[Op]:
     """Part of a second passes after each message, so no two have the same time."""
     found: list[Op] = []
@@ -109,9 +121,14 @@ def _record_durable(program: Program, chance: Chance) -> list[Op]:
 
 
 def _telling() -> tuple[Op, ...]:
+    return (RunService("reput"), AdvanceClock(THOROUGH_MS), *_rounds())
+
+
+def _rounds() -> tuple[Op, ...]:
+    """One round of each service that makes durable what there is."""
     return (
-        *(RunService("reput"), AdvanceClock(THOROUGH_MS)),
-        *(RunService("flush_commit_log", 3), RunService("flush_consume_queue")),
+        *(RunService("commit"), RunService("flush_commit_log", 3)),
+        *(RunService("reput"), RunService("flush_consume_queue")),
         RunService("checkpoint"),
     )
 
@@ -143,7 +160,7 @@ def _again_beside_a_stop(program: Program, chance: Chance) -> list[Op]:
 
 
 TWISTS: tuple[Twist, ...] = (
-    *(_set_back, _set_back),
+    *(_set_back, _set_back, _back_while_it_runs),
     *(_again_beside_a_stop, _again_beside_a_stop),
     *(_part_of_a_second, _record_durable, _grown_old),
 )

@@ -194,12 +194,16 @@ class ConsumerManager:
     def scan_not_active_channel(self) -> int:
         """Drop inactive clients; returns how many groups lost one.
 
+        Of a client whose last heartbeat lies ahead, since the clock was set back, the
+        time starts again; there, a dead one keeps its queues until the clock is there.
+
         Source: ConsumerManager#scanNotActiveChannel.
         """
         now_ms = self._runtime.now_ms()
 
         def goes(channel: str, client: _Client) -> bool:
             del channel
+            client.last_update_ms = min(client.last_update_ms, now_ms)
             return now_ms - client.last_update_ms > CHANNEL_EXPIRED_TIMEOUT
 
         count = 0

@@ -5,6 +5,8 @@ seconds, and treats its lock as lost after 30. Locks are only in memory: a resta
 broker has none.
 
 Source: org.apache.rocketmq.broker.client.rebalance.RebalanceLockManager, RocketMQ 5.3.
+Differs: if the clock was set back, the time of a lock that was granted later by that
+clock starts again; there, it lasts until the clock has caught up.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ class _Lock:
     last_update_ms: int
 
     def is_expired(self, now_ms: int) -> bool:
+        self.last_update_ms = min(self.last_update_ms, now_ms)
         return now_ms - self.last_update_ms > REBALANCE_LOCK_MAX_LIVE_TIME
 
 
