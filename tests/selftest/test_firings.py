@@ -45,7 +45,6 @@ NOT_IN_EPISODES = {
     "CFG-2": "judged by fsck alone; OFS-9 is its like in episodes",
     "CP-10": "judged by fsck alone, since episodes rot such bytes too",
     "DET-1": "judged over two runs, by soak and by the gate",
-    "CON-7": "CON-25 tells of it first, of each consumer's own share",
     "REC-5": "RUN-9 tells of a stop first, and PUT-2 of a put; it is for stores that "
     "do not tell their positions",
     "TOP-2": "CFG-6 tells of it first, as the table is written",
