@@ -55,6 +55,9 @@ FAR_TRANSFER: Final = (8, 65_536)
 QUERY_MAX: Final = 64
 """MessageStoreConfig#maxMsgsNumBatch."""
 
+PULL_MAX_IDLE_MS: Final = 120_000
+"""ProcessQueue#PULL_MAX_IDLE_TIME; a queue without a pull is begun again."""
+
 CLIENT_SILENT_MS: Final = 120_000
 """ConsumerManager, channelExpiredTimeout; a silent client is no member any more."""
 

@@ -31,6 +31,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     QueueBegunAnew,
     QueueGivenBack,
     QueuePersisted,
+    QueueRetaken,
     QueuesShared,
     QueuesTaken,
     ResetObeyed,
@@ -78,6 +79,7 @@ from crashmq.models.laws.membership import (
 from crashmq.models.laws.pull_loop import (
     a_due_queue_is_pulled,
     a_suspended_consumer_does_not_pull,
+    an_assigned_queue_is_kept,
     no_queue_is_pulled_too_soon,
 )
 from crashmq.models.laws.reading import pulled_messages_are_right
@@ -319,6 +321,11 @@ def _ask_con_21(at: PullDue) -> Breaches:
 @asked(no_queue_is_pulled_too_soon, on=PullTimed)
 def _ask_con_22(at: PullTimed) -> Breaches:
     return no_queue_is_pulled_too_soon.judge(at.queue, at.at_ms, at.least_ms)
+
+
+@asked(an_assigned_queue_is_kept, on=QueueRetaken)
+def _ask_con_33(at: QueueRetaken) -> Breaches:
+    return an_assigned_queue_is_kept.judge(at.queue, at.idle_ms)
 
 
 @asked(a_client_renews_what_runs_out, on=HeartbeatOver)

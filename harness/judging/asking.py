@@ -120,6 +120,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     QueueBegunAnew,
     QueueGivenBack,
     QueuePersisted,
+    QueueRetaken,
     QueuesShared,
     QueuesTaken,
     ResetObeyed,
@@ -258,7 +259,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     GroupConfigsSeen: (*TELLS_ALL, Fact.TRACKS_PROGRESS),
     TableTurned: (*TELLS_ALL, Fact.TRACKS_PROGRESS, Fact.HAS_CLOCK),
     **dict.fromkeys(
-        (NothingToDo, PullDue, PullTimed, ExpiredLeft, MessageGivenUp),
+        (NothingToDo, PullDue, PullTimed, QueueRetaken, ExpiredLeft, MessageGivenUp),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS, Fact.TRACKS_PROGRESS, Fact.HAS_CLOCK),
     ),
     OffsetBehindPull: (*TELLS_ALL, Fact.HOLDS_PULLS, Fact.TRACKS_PROGRESS),

@@ -81,6 +81,8 @@ class DuePulls(Forked):
             committed anything since.
         asked_ms: when each client's consumer was last asked to consume.
         begun_ms: when each client's consumer started, if nothing else ran meanwhile.
+        looked_ms: when a round of the pull service last looked at a queue; it may have
+            done so later, too.
         unsure_locks: queues where it is unknown which of several lock answers the
             consumer got last.
         suspended: the clients whose consumers are suspended, and whether that is
@@ -95,6 +97,7 @@ class DuePulls(Forked):
     told: dict[OneQueue, int] = field(default_factory=dict)
     asked_ms: dict[str, int] = field(default_factory=dict)
     begun_ms: dict[str, int] = field(default_factory=dict)
+    looked_ms: dict[OneQueue, int] = field(default_factory=dict)
     unsure_locks: set[OneQueue] = field(default_factory=set)
     suspended: dict[str, bool] = field(default_factory=dict)
 
@@ -112,7 +115,7 @@ class DuePulls(Forked):
 
     def forget(self, client: str, but_for: tuple[tuple[str, int], ...] = ()) -> None:
         """Record that only the queues ``but_for`` are assigned to a client now."""
-        for table in (self.pulls, self.heard, self.moved):
+        for table in (self.pulls, self.heard, self.moved, self.looked_ms):
             gone = [
                 one
                 for one in table
@@ -176,6 +179,7 @@ class DuePulls(Forked):
         """
         pull = self.pulls.pop(queue, None)
         self.moved.pop(queue, None)
+        self.looked_ms.pop(queue, None)
         if pull is not None and not is_sure:
             self.pulls[queue] = pull.is_uncertain(at_ms)
 
@@ -201,6 +205,7 @@ class DuePulls(Forked):
         for queue, pull in self.pulls.items():
             if clients is None or queue.client in clients:
                 self.pulls[queue] = pull.is_uncertain(at_ms)
-        for queue in [*self.moved]:
-            if clients is None or queue.client in clients:
-                del self.moved[queue]
+        for table in (self.moved, self.looked_ms):
+            for queue in [*table]:
+                if clients is None or queue.client in clients:
+                    del table[queue]

@@ -481,6 +481,17 @@ class PullTimed(Moment):
 
 
 @dataclass(slots=True)
+class QueueRetaken(Moment):
+    """A rebalance began a queue again that its consumer had.
+
+    A round of the pull service looked at it ``idle_ms`` before, or later than that.
+    """
+
+    queue: OneQueue
+    idle_ms: int
+
+
+@dataclass(slots=True)
 class HeartbeatOver(Moment):
     """Heartbeat rounds of a client have ended; ``is_heard``: the broker took one."""
 

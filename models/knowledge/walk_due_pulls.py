@@ -18,6 +18,7 @@ from crashmq.models.history import (
     PullReceived,
     PullSent,
     QueuesHeld,
+    ResetTold,
     Resubscribed,
     TimePassed,
 )
@@ -31,7 +32,12 @@ from crashmq.models.knowledge.due_pulls import (
     PullState,
 )
 from crashmq.models.knowledge.moments import At, Moment
-from crashmq.models.knowledge.moments_of_consumers import MoveTaken, PullDue, PullTimed
+from crashmq.models.knowledge.moments_of_consumers import (
+    MoveTaken,
+    PullDue,
+    PullTimed,
+    QueueRetaken,
+)
 from crashmq.models.observations import Ran, Skipped
 from crashmq.models.ops import Consume, TurnConsumer
 
@@ -41,7 +47,7 @@ _OF_PULLS = frozenset(
     {
         *(ConsumerBegan, ConsumerEnded, QueuesHeld, OffsetRead, OffsetsLoaded),
         *(PullSent, PullReceived, Resubscribed, TimePassed, LocksAnswered),
-        ConsumerSuspended,
+        *(ConsumerSuspended, ResetTold),
     }
 )
 
@@ -52,7 +58,7 @@ def walk_due_pulls(at: At) -> Iterator[Moment]:
     kinds = step.kinds
     if not due.pulls and kinds.isdisjoint(_OF_PULLS):
         return
-    now_ms = step.entries[-1].at_ms
+    began_ms, now_ms = step.entries[0].at_ms, step.entries[-1].at_ms
     client = _turned(at)
     before = {
         queue: pull for queue, pull in due.pulls.items() if queue.client == client
@@ -65,6 +71,13 @@ def walk_due_pulls(at: At) -> Iterator[Moment]:
                 if step.is_alone and event.queue in due.pulls:
                     least_ms = due.pulls[event.queue].least_ms
                     yield PullTimed(*at, event.queue, at_ms, least_ms)
+                    due.looked_ms[event.queue] = began_ms
+            elif isinstance(event, OffsetRead):
+                looked_ms = due.looked_ms.pop(event.queue, None)
+                if looked_ms is not None and _is_rebalance(at, event.queue):
+                    yield QueueRetaken(*at, event.queue, at_ms - looked_ms)
+            elif isinstance(event, ResetTold):
+                due.looked_ms.pop(event.queue, None)
             elif isinstance(event, OffsetSent) and event.queue.client == client:
                 to = due.moved.pop(event.queue, None)
                 if to is not None:  # a pull round commits nothing else
@@ -87,6 +100,15 @@ def _turned(at: At) -> str:
         return ""
     assert isinstance(op, TurnConsumer), op
     return op.client if op.client in at.known.consumption.living else ""
+
+
+def _is_rebalance(at: At, queue: OneQueue) -> bool:
+    """Whether the step is rounds of a consumer's rebalance, and it had the queue."""
+    step, op = at.step, at.step.op
+    if not (isinstance(op, TurnConsumer) and op.task == "rebalance"):
+        return False
+    held = at.known.consumption.held.get(queue.client, ())
+    return step.is_undisturbed and (queue.topic, queue.queue_id) in held
 
 
 def _perhaps_turned(at: At) -> frozenset[str]:
@@ -179,6 +201,7 @@ def _judged(
         if queue not in due.pulls or not pull.is_due(began_ms):
             continue
         if pull.state == "waits":
+            due.looked_ms[queue] = began_ms
             delay_ms = 0 if queue in sent else _delay_ms(at, queue, pull)
             if not delay_ms:
                 is_sent = queue in sent

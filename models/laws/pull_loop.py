@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from crashmq.models.history import OneQueue
 from crashmq.models.laws.registry import law
+from crashmq.models.limits import PULL_MAX_IDLE_MS
 from crashmq.models.verdict import Violation
 
 
@@ -48,6 +49,26 @@ def a_suspended_consumer_does_not_pull(
     """
     for queue in pulled:
         yield Violation(client, f"suspended, it pulls {queue.name}", "no pull")
+
+
+@law(
+    "CON-33",
+    "a consumer goes on with a queue that it is assigned: a rebalance begins the queue "
+    "again only if no round of the pull service has looked at it for two minutes",
+    catalogue="I12 I19",
+)
+def an_assigned_queue_is_kept(queue: OneQueue, idle_ms: int) -> Iterator[Violation]:
+    """Otherwise what it has pulled and not consumed is pulled, and consumed, again.
+
+    ``idle_ms`` is the time since a round last looked at the queue, at most. Not asked
+    once the broker has told the consumer to begin elsewhere.
+
+    Source: RebalanceImpl#updateProcessQueueTableInRebalance,
+    ProcessQueue#isPullExpired, which counts a pull that has to wait, too.
+    """
+    if idle_ms <= PULL_MAX_IDLE_MS:
+        again = f"it begins the queue again {idle_ms} ms after a round looked at it"
+        yield Violation(queue.name, again, f"not within {PULL_MAX_IDLE_MS} ms")
 
 
 @law(
