@@ -243,6 +243,7 @@ def main() -> None:
     failures = 0
     try:
         stores = unpacked(scratch / "golden")
+        _answers(stores[0])  # what it imports and compiles, each child has then
         for number in range(asked.first, asked.first + asked.count):
             root = scratch / "case"
             what = mutated(number, stores, root)
