@@ -1,11 +1,14 @@
 """How fast fsck judges a big damaged store, and whether it finds all that was planted.
 
     python benchmarks/audit.py [--gib N] [--damages N] [--folder DIR] [--workers N]
+        [--rocketmq VERSION]
 
 Writes a store of records of 300 B and one of 16 KiB with planted damage
 (``big_store.py``), takes a CRC-32 of every byte of the log, which is what the speed is
 compared with, and judges the store in a process of its own. Times are CPU seconds of
 all processes; memory is what the judge had at most, the pages of mapped files included.
+With ``--rocketmq`` that version first starts on the store as after a crash, without a
+checkpoint, so that it reads the whole log; of that the time that passes is told.
 Exit code 1 if a damage was missed, or something was found that nobody planted.
 """
 
@@ -27,8 +30,17 @@ from zlib import crc32
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / ".ci" / "checkout"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "corpus"))
 
-from benchmarks.big_store import Planted, Shape, made, unexpected
+from benchmarks.big_store import (
+    LOG_FILE_SIZE,
+    QUEUE_FILE_SIZE,
+    Planted,
+    Shape,
+    plant,
+    unexpected,
+    write_store,
+)
 from crashmq.harness.fsck.fsck import fsck
 from crashmq.harness.fsck.survey import Manner, by_processes, here
 
@@ -41,6 +53,31 @@ def crc_of_all(root: Path) -> float:
             while part := file.read(1 << 20):
                 crc32(part)
     return time.process_time() - begun
+
+
+def started_by_rocketmq(root: Path, version: str) -> float:
+    """Seconds that RocketMQ takes to start on links to the files of a whole store."""
+    from rocketmq import Broker, Settings
+
+    links = root.with_name(f"{root.name}-started")
+    for path in [path for path in sorted(root.rglob("*")) if path.is_file()]:
+        target = links / path.relative_to(root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if path.name != "checkpoint":  # without one every record is read
+            os.link(path, target)
+    (links / "abort").touch()
+    sizes = {
+        "mappedFileSizeCommitLog": str(LOG_FILE_SIZE),
+        "mappedFileSizeConsumeQueue": str(QUEUE_FILE_SIZE),
+    }
+    try:
+        with Broker(version, "-Xmx2g") as broker:
+            broker.take(links, Settings(sizes))
+            begun = time.monotonic()
+            broker.open()
+            return time.monotonic() - begun
+    finally:
+        shutil.rmtree(links, ignore_errors=True)
 
 
 def judge(root: Path, workers: int, answer: Connection) -> None:
@@ -98,6 +135,7 @@ def main() -> None:
     parser.add_argument("--damages", type=int, default=1000, help="a multiple of ten")
     parser.add_argument("--folder", type=Path, default=Path("/tmp"))
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--rocketmq", help="a version to start on it, too")
     parser.add_argument("--record", type=int, nargs="*", default=[300, 16 << 10])
     asked = parser.parse_args()
     is_right = True
@@ -105,7 +143,14 @@ def main() -> None:
         root = asked.folder / f"audited-{os.getpid()}"
         shape = Shape(record_size, asked.gib)
         try:
-            planted = [*made(root, shape, asked.damages)]
+            write_store(root, shape)
+            if asked.rocketmq:
+                seconds = started_by_rocketmq(root, asked.rocketmq)
+                size = shape.log_files * shape.log_file_size / 1e6
+                print(
+                    f"RocketMQ {asked.rocketmq} starts with {size / seconds:,.0f} MB/s"
+                )
+            planted = plant(root, shape, asked.damages, 1)
             is_right &= audited(root, shape, planted, asked.workers)
         finally:
             shutil.rmtree(root, ignore_errors=True)

@@ -35,8 +35,10 @@ MAVEN_SECONDS_MAX = 600
 SERVE_SECONDS_MAX = 400
 SAID_LINES_MAX = 60
 
+ENDS_SOON = "-XX:TieredStopAtLevel=1"
+"""For a process that ends before a second compiler would pay."""
 _JVM = (
-    *("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+    *("-Xmx256m", "-XX:+UseSerialGC"),
     *("-Duser.timezone=UTC", "-Dfile.encoding=UTF-8", "-Dsun.jnu.encoding=UTF-8"),
     *("--add-opens=java.base/java.nio=ALL-UNNAMED",),
     *("--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",),
@@ -238,13 +240,15 @@ class Broker:
     with one row. What the process says on standard error is kept in ``said``.
     """
 
-    def __init__(self, version: str) -> None:
+    def __init__(self, version: str, *options: str) -> None:
+        """Start the process; ``options`` of Java, or ``ENDS_SOON``."""
         made = release(version)
         self._store_class = ""
         self._home = tempfile.TemporaryDirectory(prefix="rocketmq-home-")
         self._process = subprocess.Popen(
             [
                 *("nice", "-n", "5", require("java"), *_JVM),
+                *(options or (ENDS_SOON,)),
                 *(f"-Duser.home={self._home.name}", "-cp", made.class_path),
                 "crashmq.field.Main",
             ],
