@@ -39,6 +39,8 @@ HAD_MS: Final = often(
     (899_999, 2), (900_000, 2), (900_001, 3), (960_000, 3), (30_000, 1)
 )
 """Around the fifteen minutes for which a listener may have a message."""
+EARLIER_MS: Final = often((5_001, 1), (600_000, 2))
+"""How long before a listener has got the same message, and failed."""
 MANY: Final = often((1, 3), (2, 2), (8, 1), (20, 1))
 RETURNED: Final[tuple[ConsumeStatus, ...]] = often(
     *(("later", 3), ("success", 3), ("raises", 1), ("hangs", 1), ("partly", 1)),
@@ -63,6 +65,8 @@ def hang(draft: Draft) -> None:
         return
     client = chance.pick(tuple(who))
     bring(draft, client)
+    if chance.one_in(SELDOM):
+        _fail_with_nobody_to_take_it(draft, client)
     for _ in range(chance.integer(1, 2)):
         add(Consume(client, 0, chance.pick(MANY), "hangs"))
     if chance.coin():
@@ -78,6 +82,15 @@ def hang(draft: Draft) -> None:
     if draft.setup.delivers_delayed and chance.coin():
         add(REPUT, AdvanceClock(draft.delay_ms(FIRST_LEVEL)), DELIVER, REPUT)
         add(TurnConsumer(client, "pull", 2), consumed_by(draft, client))
+
+
+def _fail_with_nobody_to_take_it(draft: Draft, client: str) -> None:
+    """Add ops: a message fails while the broker is down, so its client has it again."""
+    fails = Consume(client, 0, draft.chance.pick(MANY), "later")
+    draft.add(Shutdown(), fails, Restart())
+    draft.add(AdvanceClock(draft.chance.pick(EARLIER_MS)))
+    if draft.chance.coin():
+        draft.add(TurnConsumer(client, "heartbeat"))
 
 
 def _clean(draft: Draft, client: str) -> None:
