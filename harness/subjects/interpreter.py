@@ -578,6 +578,9 @@ class Interpreter:
         seen = self._subject.plant(op)
         if isinstance(seen, Planted):
             self._note(who, FilePlanted(seen))
+            folder, _, inside = seen.path.partition("/")
+            if folder == "consumequeue" and "/" in inside:
+                self._topics.add(inside.partition("/")[0])
         return seen
 
     def _delete_topic(self, op: DeleteTopic, who: int) -> Observation:

@@ -619,7 +619,10 @@ def _lose_locks(draft: Draft, orderly: list[str]) -> None:
 
 
 def _hand_over(draft: Draft, client: str) -> None:
-    """Add ops: one joins or leaves; another consumes and rebalances at once."""
+    """Add ops: one joins or leaves; another consumes and rebalances at once.
+
+    The one may leave again, so that the other gets back what it was about to lose.
+    """
     chance = draft.chance
     draft.add(RunService("reput"), TurnConsumer(client, "pull", 2))
     others = _others_of(draft, client)
@@ -632,7 +635,12 @@ def _hand_over(draft: Draft, client: str) -> None:
         draft.add(AdvanceClock(HELD_MS))
     works, looks = consumed_by(draft, client), TurnConsumer(client, "rebalance")
     _at_once(draft, (works, looks) if chance.coin() else (looks, works))
+    if others and chance.coin():
+        draft.add(EndConsumer(other.client))
+        draft.joined.pop(other.client)
+        draft.add(looks)
     _rebalance_all(draft)
+    _work(draft, client)
 
 
 def _others_of(draft: Draft, client: str) -> list[StartConsumer]:
