@@ -63,6 +63,9 @@ def walk_due_pulls(at: At) -> Iterator[Moment]:
     before = {
         queue: pull for queue, pull in due.pulls.items() if queue.client == client
     }
+    for queue, pull in before.items():
+        if pull.state == "waits" and pull.is_due(began_ms):
+            due.looked_ms[queue] = began_ms
     sent: set[OneQueue] = set()
     if not kinds.isdisjoint(_OF_PULLS):
         for at_ms, _, event in step.entries:
@@ -201,7 +204,6 @@ def _judged(
         if queue not in due.pulls or not pull.is_due(began_ms):
             continue
         if pull.state == "waits":
-            due.looked_ms[queue] = began_ms
             delay_ms = 0 if queue in sent else _delay_ms(at, queue, pull)
             if not delay_ms:
                 is_sent = queue in sent
