@@ -70,7 +70,7 @@ def twisted(
     left out.
     """
     chance = SeededChance(run + _APART, number)
-    if program.setup.starts_by_an_op or not chance.one_in(TWISTED):
+    if program.setup.begins_with or not chance.one_in(TWISTED):
         return program
     ops = chance.pick(TWISTS)(program, chance)
     return Program(program.setup, tuple([op for op in ops if needs(op) <= can]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from crashmq.harness.episodes.episode import run_program
@@ -16,8 +18,9 @@ from crashmq.models.ops import (
     Session,
     StartConsumer,
     Together,
+    innermost,
 )
-from crashmq.models.program import Setup
+from crashmq.models.program import Program, Setup
 from crashmq.models.verdict import Outcome
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 from crashmq.scenarios.programs.chance import SeededChance
@@ -30,6 +33,7 @@ from crashmq.scenarios.programs.options import (
     with_options,
 )
 from crashmq.scenarios.programs.searching import (
+    DOWN,
     MIXED,
     VARIED,
     mix_of,
@@ -43,10 +47,34 @@ PLAIN = (PutMessage("T0", 0, 16), RunService("reput"), PutMessage("T1", 0, 16))
 def test_one_program_of_so_many_has_other_options_and_always_the_same() -> None:
     scenario = SCENARIOS["window_damage"]  # which is mixed with no other
     found = [searched_program(scenario, 5, number) for number in range(COUNT)]
-    others = [one for one in found if one.setup not in scenario.setups]
+    setups = [replace(one.setup, begins_down=False) for one in found]
+    others = [setup for setup in setups if setup not in scenario.setups]
 
     assert [searched_program(scenario, 5, number) for number in range(COUNT)] == found
     assert COUNT / VARIED / 2 < len(others) < COUNT / VARIED * 2
+
+
+def test_one_program_of_so_many_makes_the_first_start_itself() -> None:
+    scenario = SCENARIOS["power_loss"]
+    found = [searched_program(scenario, 5, number) for number in range(COUNT)]
+    down = [one for one in found if one.setup.begins_down]
+    begins = [innermost(one.ops[0]) for one in down if one.ops]
+
+    assert COUNT / DOWN / 2 < len(down) < COUNT / DOWN * 2
+    starts = [one for one in begins if isinstance(one, Restart)]
+    assert len(starts) > len(begins) / 2  # the others are twists
+    assert any(isinstance(one.ops[0], During) for one in down)
+
+
+def test_a_store_that_begins_down_is_started_by_an_op() -> None:
+    put = PutMessage("T0", 0, 16)
+    program = Program(Setup(begins_down=True), (put, Restart(), put))
+
+    result = run_program(program)
+
+    assert result.outcome is Outcome.PASSED
+    told = [type(step.observation).__name__ for step in result.trace[:3]]
+    assert told == ["Skipped", "Started", "Put"]
 
 
 def test_one_program_of_so_many_is_mixed_with_another_scenario() -> None:

@@ -14,6 +14,7 @@ from crashmq.models.ops import (
     Op,
     PutMessage,
     Restart,
+    RunService,
     needs,
 )
 from crashmq.models.program import Program, Setup
@@ -59,6 +60,18 @@ def test_some_clocks_are_set_back_right_before_a_start() -> None:
     assert set_back
     assert any(isinstance(ops[at + 1], Restart) for at, ops in set_back)
     assert any(isinstance(ops[-1], PutMessage) for _, ops in set_back)
+
+
+def test_some_clocks_are_set_back_amid_a_life_before_a_flush() -> None:
+    amid = [
+        found.ops[at + 1 :]
+        for _, found in OTHERS
+        for at, op in enumerate(found.ops)
+        if isinstance(op, AdvanceClock) and op.ms < 0
+        if not isinstance(found.ops[at + 1], Restart)
+    ]
+
+    assert any(RunService("commit") in after[:2] for after in amid)
 
 
 def test_a_store_that_has_no_clock_is_given_no_time() -> None:
