@@ -98,7 +98,7 @@ def _back_while_it_runs(program: Program, chance: Chance) -> list[Op]:
     """
     ops = [*program.ops]
     at = chance.below(len(ops) + 1)
-    put = (*_last_put(ops), *_last_put(ops[:at]))[-1:]
+    put = _last_put(ops[:at]) or _last_put(ops)
     around = (*put, *_telling(), *_back(chance), *put, *_rounds())
     return [*ops[:at], *around, *ops[at:]]
 
