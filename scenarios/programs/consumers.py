@@ -100,6 +100,11 @@ AT_ONCE = 4
 """One of so many times consumers that have the same to do do it at once."""
 HELD_MS: Final = 21_000
 """So often a consumer renews its locks; a third of how long a broker keeps them."""
+SEEN_BY_NOBODY = 4
+"""After one of so many crashes the broker dies again before any consumer asks it."""
+CUT_SHORT = 4
+"""One of so many brokers dies while it shuts down."""
+ACTIONS_OF_A_STOP = 24
 STAYING = 2
 STAYS_MS: Final = often((21_000, 3), (29_000, 1))
 """Before a lease of half a minute is over."""
@@ -295,8 +300,7 @@ def outlive(draft: Draft) -> None:
             add(consumed_by(draft, client), TurnConsumer(client, "pull"))
         if chance.one_in(3):
             add(TurnConsumer(client, "persist"))
-    crash = Crash("power_loss") if chance.coin() else draft.drawn.crash()
-    add(During(REPUT, 1, crash))
+    _die(draft)
     if chance.coin():  # nobody answers for a while
         add(UNANSWERED)
         for client in joined:
@@ -304,6 +308,12 @@ def outlive(draft: Draft) -> None:
         if chance.coin():  # what was given up is sent again, and nobody takes it
             add(*pulls, A_SECOND, *pulls)
     add(Restart())
+    if chance.one_in(SEEN_BY_NOBODY):
+        add(*[draft.drawn.stock(chance.pick(chosen)) for _ in joined], REPUT)
+        if chance.coin():  # so that it loses less than the life before
+            add(RunService("flush_commit_log"), draft.drawn.stock(chosen[0]), REPUT)
+        _die(draft)
+        add(Restart())
     for _ in range(chance.integer(1, 2)):
         if chance.coin():
             add(*[draft.drawn.stock(one) for one in chosen], REPUT)
@@ -315,6 +325,16 @@ def outlive(draft: Draft) -> None:
             add(*[consumed_by(draft, client) for client in joined])
         elif chance.coin():  # what it sends back may not be there any more
             add(*[Consume(one, 0, 8, chance.pick(FAILING)) for one in joined])
+
+
+def _die(draft: Draft) -> None:
+    """Add ops: the broker dies during a round of dispatch, or while it shuts down."""
+    chance, drawn = draft.chance, draft.drawn
+    crash = Crash("power_loss") if chance.coin() else drawn.crash()
+    if chance.one_in(CUT_SHORT):
+        draft.add(During(Shutdown(), chance.integer(1, ACTIONS_OF_A_STOP), crash))
+    else:
+        draft.add(During(REPUT, 1, crash))
 
 
 def stay(draft: Draft) -> None:

@@ -42,6 +42,11 @@ AT_ACTIONS = often((1, 5), (2, 2), (3, 1), (4, 1), (6, 1), (9, 1), (12, 1))
 LIGHT = "%LMQ%a"
 EARLY = Schedule("preempt", depth=1, steps=7)
 """Of two who meet the first is stopped early, until the other one has ended."""
+ANYWHERE = Schedule("preempt", depth=1, steps=30)
+"""The same, at any point of a pull until it is held."""
+
+RIVALS: tuple[Op, ...] = often((REPUT, 4), (Shutdown(), 1))
+"""Who runs meanwhile."""
 
 STRANGE_TOPICS = often(
     (LIGHT, 3), ("nobody", 1), ("TBW102", 1), ("%LMQ%nobody", 1), ("%LMQ%", 1)
@@ -255,16 +260,21 @@ def _beside(draft: Draft, address: Address, pulls: list[PullThroughBroker]) -> N
 
 
 def _duel(draft: Draft, address: Address, pulls: list[PullThroughBroker]) -> None:
-    """Add a pull, or a check of held ones, that is suspended while dispatch runs."""
+    """Add a pull, or a check of held ones, that stands still while others run."""
     pulls = [replace(pull, suspends=True) for pull in pulls]
     first: Op = LOOK
+    when = EARLY
     if draft.chance.coin():
         first = replace(pulls.pop(), tags="*", expression_type="TAG")
+        when = draft.chance.pick((EARLY, ANYWHERE))
     draft.add(*pulls)
     _put(draft, address, is_certain=True)
     _flush(draft)
-    schedule = schedule_of(EARLY, 2, draft.chance.word())
-    draft.add(Together((first, REPUT), schedule))
+    schedule = schedule_of(when, 2, draft.chance.word())
+    second = draft.chance.pick(RIVALS)
+    draft.add(Together((first, second), schedule))
+    if isinstance(second, Shutdown):
+        draft.add(Restart())
 
 
 def _other(draft: Draft, address: Address, chance: Chance) -> Op:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from crashmq.models.ops import (
     AdvanceClock,
     CleanTopics,
+    Damage,
     DeleteTopic,
     DiskFault,
     During,
@@ -35,6 +37,8 @@ ENDS: tuple[End, ...] = often(("orderly", 2), ("cut short", 1), ("amid a put", 1
 """How a store ends whose files are damaged then; the put was never answered."""
 
 SPARED = 4  # of so many damages of a store that cleans, all but one are aged too
+ADJOINING = 4  # so often damage that is served around is next to other damage
+A_FIELD = 4  # bytes
 UNROLLED = 4  # of so many expiries one rolls no file before
 CLEANING_FAILS = 4  # one cleaning of so many meets a fault, where there are any
 
@@ -70,6 +74,8 @@ def damage(draft: Draft) -> None:
     perhaps_dispatch(draft)
     damages = range(chance.pick(draft.space.damages_a_stop))
     changed = [drawn.damage() for _ in damages]
+    if draft.setup.on_damage == "serve" and chance.one_in(ADJOINING):
+        changed += [_next_to(one) for one in changed if isinstance(one, Damage)]
     touched = any(getattr(damage, "kind", "") == "touch" for damage in changed)
     if touched:
         _prepare_for_touch(draft)
@@ -80,6 +86,13 @@ def damage(draft: Draft) -> None:
         clean_now(draft)
     elif draft.setup.cleans and not chance.one_in(SPARED):
         expire(draft)  # what was damaged, too
+
+
+def _next_to(damage: Damage) -> Damage:
+    """Damage that begins where another one ends: the next bytes, or the next file."""
+    if damage.kind == "delete":
+        return Damage(damage.file, "flip", 0, A_FIELD)  # its number is the next one's
+    return replace(damage, at=damage.at + damage.size)
 
 
 def _prepare_for_touch(draft: Draft) -> None:
