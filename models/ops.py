@@ -513,7 +513,8 @@ class CleanOffsets:
 class ChangeTopic:
     """Create or change a topic at the broker; consumers may read it as before.
 
-    It is ``Skipped`` for a topic of a group or of the broker's own.
+    It is ``Skipped`` for the broker's own topics, for topics of retries, and for a
+    topic of dead letters if it would take no more of them.
 
     Attributes:
         read_queues: consumers pull queue ids below it; not fewer than a new topic has.

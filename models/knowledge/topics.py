@@ -11,7 +11,7 @@ from typing import ClassVar, Final, NamedTuple
 
 from crashmq.models.files.inferred_deletions import is_kept_topic
 from crashmq.models.files.message_delay_level import DEFAULT_LEVELS
-from crashmq.models.files.record import SCHEDULE_TOPIC
+from crashmq.models.files.record import DLQ_PREFIX, SCHEDULE_TOPIC
 from crashmq.models.history import (
     DeletionAsked,
     DeletionEnded,
@@ -78,7 +78,13 @@ class Shape(NamedTuple):
     is_writeable: bool = True
 
 
-_AS_MADE: Final = frozenset({Shape()})
+_OF_DEAD_LETTERS: Final = Shape(1, 1)
+"""Source: MixAll, its DLQ_NUMS_PER_GROUP."""
+
+
+def as_made(topic: str) -> Shape:
+    """What a topic is that an administrator may change, but has not."""
+    return _OF_DEAD_LETTERS if topic.startswith(DLQ_PREFIX) else Shape()
 
 
 @dataclass(slots=True)
@@ -121,9 +127,11 @@ class Topics(Forked):
         """Whether a topic is RocketMQ's own, which nobody changes or deletes."""
         return is_kept_topic(topic) and not topic.startswith(LIGHT)
 
-    def _can_change(self, topic: str) -> bool:
-        """Whether an administrator may change a topic; not one of a group, or light."""
-        return not (topic.startswith(_OURS) or self.is_kept(topic))
+    def _is_carried_out(self, op: ChangeTopic) -> bool:
+        """Whether a change of a topic is more than ``Skipped``."""
+        if op.topic.startswith(DLQ_PREFIX):
+            return op.is_writeable
+        return not (op.topic.startswith(_OURS) or self.is_kept(op.topic))
 
     def may_know(self, topic: str) -> bool:
         """Whether the broker may answer anything else than TOPIC_NOT_EXIST."""
@@ -138,8 +146,8 @@ class Topics(Forked):
         return _OF_ITS_OWN.get(topic, QUEUES_OF_A_TOPIC)
 
     def shapes_of(self, topic: str) -> frozenset[Shape]:
-        """What a topic may be that is not one of a group."""
-        return self.shapes.get(topic, _AS_MADE)
+        """What a topic may be that an administrator may change."""
+        return self.shapes.get(topic, frozenset({as_made(topic)}))
 
     def read_queues(self, topic: str) -> int | None:
         """How many queues of a topic may be read; None: unknown."""
@@ -152,7 +160,7 @@ class Topics(Forked):
         topic = op.topic
         told = Shape(op.read_queues, op.write_queues, op.is_writeable)
         possible = self.shapes_of(topic) | {told}
-        if possible != _AS_MADE:  # else it may not even be there
+        if possible != {as_made(topic)}:  # else it may not even be there
             self.shapes[topic] = possible
         self.changed |= {topic}
         self.possible |= {topic}
@@ -176,7 +184,7 @@ class Topics(Forked):
                 surely = {one for one in named if _outlives(one, place, step)}
                 self.sure |= surely
                 self.half_deleted -= surely
-            case ProgressAsked(ChangeTopic() as op) if self._can_change(op.topic):
+            case ProgressAsked(ChangeTopic() as op) if self._is_carried_out(op):
                 self._may_change(op)
             case ProgressAnswered(asked, Done()):
                 change = step.entries[asked].event
@@ -188,7 +196,7 @@ class Topics(Forked):
                 self.sure -= {op.topic}
                 self.half_deleted |= {op.topic}
                 if op.topic in self.shapes:
-                    self.shapes[op.topic] |= _AS_MADE
+                    self.shapes[op.topic] |= {as_made(op.topic)}
             case DeletionEnded(asked, Deleted()):
                 its = step.entries[asked].event
                 assert isinstance(its, DeletionAsked), its

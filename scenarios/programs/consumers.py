@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
-from crashmq.models.files.record import RETRY_PREFIX, SCHEDULE_TOPIC
+from crashmq.models.files.record import DLQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC
 from crashmq.models.ops import (
     AdvanceClock,
     AskBroker,
@@ -886,6 +886,9 @@ def _change_topic(draft: Draft) -> None:
     """Add ops: a topic gets more or fewer queues, or is closed; then it is sent to."""
     chance, add = draft.chance, draft.add
     topic = chance.pick((*NEW_TOPICS, chance.pick(draft.space.addresses).topic))
+    if draft.joined and chance.one_in(4):
+        _change_dead_letters(draft)
+        return
     read_queues, write_queues = chance.pick(QUEUES_READ), chance.pick(QUEUES_WRITTEN)
     change = ChangeTopic(topic, read_queues, write_queues, not chance.one_in(3))
     add(_amid_a_fault(draft, change))
@@ -893,6 +896,22 @@ def _change_topic(draft: Draft) -> None:
         add(Restart())
     last = max(read_queues, write_queues) - chance.integer(0, 1)
     add(SendMessage(topic, last, chance.pick(draft.space.sizes).extra))
+
+
+def _change_dead_letters(draft: Draft) -> None:
+    """Add ops: a group's topic of dead letters gets more queues, and perhaps one more.
+
+    A message that is given up at once is a dead letter.
+    """
+    chance, add = draft.chance, draft.add
+    client, one = chance.pick(tuple(draft.joined.items()))
+    queues = chance.pick(QUEUES_READ), chance.pick(QUEUES_READ)
+    change = ChangeTopic(f"{DLQ_PREFIX}{one.group}", *queues)
+    add(_amid_a_fault(draft, change))
+    bring(draft, client)
+    add(Consume(client, 0, 1, "later", -1), TurnConsumer(client, "heartbeat"))
+    if chance.one_in(3):
+        add(Restart())
 
 
 def retries_of(draft: Draft, group: str) -> int:
