@@ -164,7 +164,10 @@ def _ask_svc_8(at: RoundTurned) -> Breaches:
     filters_are_written_as_they_are,
     on=RoundTurned,
     needs=(*CALM, Fact.WRITTEN_STAYS, Fact.UNTOUCHED, Fact.FILTERS),
-    where=lambda at: at.done.service == "persist_consumer_filter" and at.done.work > 0,
+    where=lambda at: (
+        at.done.service == "persist_consumer_filter"
+        and (at.done.work > 0 or at.step.is_undisturbed)
+    ),
 )
 def _ask_svc_9(at: RoundTurned) -> Breaches:
     now = at.known.progress.filters.now

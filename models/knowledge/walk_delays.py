@@ -126,7 +126,9 @@ def walk_rounds(at: At) -> Iterator[Moment]:
     done = [
         one
         for one in step.rounds
-        if one.service == PERSIST and isinstance(one.seen, Ran) and one.seen.work
+        if one.service == PERSIST
+        and isinstance(one.seen, Ran)
+        and (one.seen.work or step.is_undisturbed)
     ]
     if not done or step.starts or step.crash is not None:
         return
