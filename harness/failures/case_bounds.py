@@ -23,6 +23,7 @@ from crashmq.harness.disk.profiles import PROFILES
 from crashmq.models.brokers import SEVERAL
 from crashmq.models.files.index import ENTRY_SIZE, HEADER_SIZE, SLOT_SIZE
 from crashmq.models.files.record import DLQ_PREFIX, RETRY_PREFIX
+from crashmq.models.observations import EPOCH_MS
 from crashmq.models.ops import (
     AdvanceClock,
     AskBroker,
@@ -131,6 +132,7 @@ _HOUR = "(?:0?[0-9]|1[0-9]|2[0-3])"
 _DELAY = r"[0-9]{1,4}[smhd]"
 _ANY = (-_INT64, _INT64)  # what no record can hold is asked too, to be refused
 _COUNT = (-(2**31), 2**31 - 1)
+_TIME_MS = (-EPOCH_MS, 10**12)  # since the run began
 _TOPIC = _text(
     r"(?!\.{1,2}\Z)[^/\0]{1,1000}",
     "a topic: 1 to 1000 characters without `/` and NUL, as it names a directory",
@@ -264,7 +266,7 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
     SearchOffset: {
         "topic": _TOPIC,
         "queue_id": _ANY,
-        "at_ms": (-(10**12), 10**12),
+        "at_ms": _TIME_MS,
     },
     QueryMessage: {
         "topic": _TOPIC,
@@ -274,12 +276,12 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
         "end_ms": _ANY,
     },
     RunService: {"times": (0, ROUNDS_MAX)},
-    AdvanceClock: {"ms": (-(10**12), 10**12)},
+    AdvanceClock: {"ms": _TIME_MS},
     CleanTopics: {"retained": _RETAINED},
     DeleteTopic: {"topic": _TOPIC, "queue_id": (-1, _INT64)},
     CommitOffset: {**_OF_A_GROUP, "offset": (0, _INT64)},
     QueryOffset: _OF_A_GROUP,
-    ResetOffset: {**_OF_A_GROUP, "offset": (0, _INT64)},
+    ResetOffset: {**_OF_A_GROUP, "offset": (-EPOCH_MS, _INT64)},
     PullThroughBroker: {
         **_OF_A_GROUP,
         "queue_offset": _ANY,
@@ -296,7 +298,7 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
     Unsubscribe: {"group": _GROUP},
     PullFiltered: {**_OF_A_GROUP, "queue_offset": _ANY, "max_msg_nums": _COUNT},
     ConfirmLog: {"behind": (0, _INT64)},
-    TakeQueue: {**_OF_A_GROUP, "at_ms": (-(10**12), 10**12)},
+    TakeQueue: {**_OF_A_GROUP, "at_ms": _TIME_MS},
     DeleteGroup: {"group": _GROUP},
     ConfigureGroup: {
         "group": _GROUP,
@@ -315,7 +317,7 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
         "group": _GROUP_OR_NONE,
         "topic": _CONSUMED_OR_NONE,
         "queue_id": _ANY,
-        "at_ms": (-(10**12), 10**12),
+        "at_ms": _TIME_MS,
         "client": _GROUP_OR_NONE,
     },
     StartConsumer: {

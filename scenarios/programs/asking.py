@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from crashmq.models.files.record import RETRY_PREFIX
+from crashmq.models.observations import EPOCH_MS
 from crashmq.models.ops import (
     AdvanceClock,
     AskBroker,
@@ -25,7 +26,9 @@ QUESTIONS: tuple[Question, ...] = often(
     *(("pull_offset", 3), ("time", 3), ("group", 1), ("lock", 3)),
     *(("group_config", 1), ("topic_config", 1)),
 )
-TIMES_MS: Final = (0, 1, 500, 5_000, 10_000, 30_000, 60_000, -1, 1_000_000)
+TIMES_MS: Final = (
+    *(0, 1, 500, 5_000, 10_000, 30_000, 60_000, -1, 1_000_000, -EPOCH_MS),
+)
 ASKED_MAX = 4
 STRANGERS = 4
 """One of so many questions is about a group of which perhaps nobody has joined."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final, Literal, TypeAlias
 
 from crashmq.models.files.record import SCHEDULE_TOPIC
+from crashmq.models.observations import EPOCH_MS
 from crashmq.models.ops import (
     AdvanceClock,
     AskBroker,
@@ -77,7 +78,11 @@ BARRED: Final = 4
 RESET_TO: tuple[ResetTarget, ...] = often(("offset", 3), ("end", 1), ("time", 2))
 CUT: tuple[Op, ...] = often((PERSIST, 5), (Shutdown(), 2), (Restart(), 2))
 BEGINNINGS: tuple[FromWhere, ...] = ("last", "first", "timestamp")
-TIMES_MS: tuple[int, ...] = (0, 1, 5_000, 10_000, 10_001, 30_000, -1, 1_000_000)
+SINCE_EVER: Final = -EPOCH_MS
+"""As a time since the run began: the store's time 0."""
+TIMES_MS: tuple[int, ...] = (
+    *(0, 1, 5_000, 10_000, 10_001, 30_000, -1, 1_000_000, SINCE_EVER),
+)
 COMMITS_MAX = 4
 COMMIT_POINTS = (6, 16)
 """Between these points a commit reaches the table, once it has asked the broker."""
@@ -261,8 +266,8 @@ def _request(draft: Draft) -> ProgressOp:
         return QueryLowestOffsets(group, address.topic)
     if kind is ResetOffset:
         to = chance.pick(RESET_TO)
-        at = chance.pick(TIMES_MS) if to == "time" else offset
-        return ResetOffset(group, *address, max(0, at), to)
+        at = chance.pick(TIMES_MS) if to == "time" else max(0, offset)
+        return ResetOffset(group, *address, at, to)
     if kind is QueryOffset:
         return QueryOffset(group, *address)
     return _taken(draft, group, address)
