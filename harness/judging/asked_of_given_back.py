@@ -18,6 +18,7 @@ from crashmq.models.laws.giving_back import (
     FIRST_DELAY_LEVEL,
     NEVER,
     GivenBack,
+    given_back_as_it_was,
     given_back_as_of_its_topic,
     given_back_for_its_tries,
     given_back_to_the_store,
@@ -89,6 +90,15 @@ def _ask_rty_2(at: MessageSentBack) -> Breaches:
 @asked(given_back_for_its_tries, on=MessageSentBack)
 def _ask_rty_3(at: MessageSentBack) -> Breaches:
     return given_back_for_its_tries.judge(_given(at), at.copies)
+
+
+@asked(
+    given_back_as_it_was,
+    on=MessageSentBack,
+    where=lambda at: at.times == 1,  # else it may have come twice, as two records
+)
+def _ask_rty_8(at: MessageSentBack) -> Breaches:
+    return given_back_as_it_was.judge(_given(at), at.given, at.copies)
 
 
 @asked(given_back_to_the_store, on=BackRefused)

@@ -6,12 +6,18 @@ producers send.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import NamedTuple
 
 from crashmq.models.files.message_delay_level import DelayLevels
-from crashmq.models.files.record import DLQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC
+from crashmq.models.files.record import (
+    DLQ_PREFIX,
+    RETRY_PREFIX,
+    SCHEDULE_TOPIC,
+    Bytes,
+    Record,
+)
 from crashmq.models.history import Consumed, OneQueue
 from crashmq.models.knowledge.consumption import Failed
 from crashmq.models.laws.registry import law
@@ -20,6 +26,14 @@ from crashmq.models.verdict import Violation
 
 FIRST_DELAY_LEVEL = 3
 NEVER = -1
+_FIELDS_KEPT = ("body", "flag", "sysFlag", "bornTimestamp", "bornHost")
+_OF_A_RECORD = frozenset(
+    {
+        *("DELAY", "REAL_TOPIC", "REAL_QID", "WAIT"),
+        *("__CRC32#", "INNER_MULTI_QUEUE_OFFSET"),
+    }
+)
+"""Properties that each record of a message gets anew, or never has twice."""
 QUEUES = 1
 """So many queues has a topic of retries, and one of dead letters."""
 
@@ -229,6 +243,55 @@ def given_back_to_the_store(
     """
     if not is_put and code != "SUBSCRIPTION_GROUP_NOT_EXIST":
         yield Violation(queue.name, f"it is refused with {code}", "it is put")
+
+
+@law(
+    "RTY-8",
+    "a message that was sent back is stored as its consumer had it, but for where it "
+    "goes, how long it waits and how often it was tried, and it names the record that "
+    "was consumed first",
+    catalogue="I3",
+)
+def given_back_as_it_was(
+    given: GivenBack, had: Record, copies: Sequence[MessageToPut]
+) -> Iterator[Violation]:
+    """``had`` is the message as its consumer had it.
+
+    Source: AbstractSendMessageProcessor#consumerSendMsgBack, its msgInner and
+    ORIGIN_MESSAGE_ID; MessageDecoder#createMessageId.
+    """
+    kept = _kept(had.properties)
+    kept.setdefault("RETRY_TOPIC", had.topic)
+    message_id = f"{had.store_host.hex()}{had.phy_offset:016x}".upper()
+    kept.setdefault("ORIGIN_MESSAGE_ID", message_id)
+    expected = (had.body, had.flag, had.sys_flag, had.born_timestamp, had.born_host)
+    for copy in _of_its_group(given, copies):
+        seen = (
+            *(copy.body, copy.flag, copy.sys_flag),
+            *(copy.born_timestamp, copy.born_host),
+        )
+        for name, one, other in zip(_FIELDS_KEPT, seen, expected, strict=True):
+            if one != other:
+                told = f"its copy has {name} {_shown(one)}"
+                yield Violation(given.name, told, _shown(other))
+        found = _kept(copy.properties)
+        for name in sorted({*found, *kept}):
+            if found.get(name) != kept.get(name):
+                told = f"its copy has {name} {found.get(name, 'missing')}"
+                yield Violation(given.name, told, kept.get(name, "no such property"))
+
+
+def _shown(value: int | Bytes) -> str:
+    return f"{value}" if isinstance(value, int) else bytes(value).hex()
+
+
+def _kept(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties that a message keeps when it is sent back, without empty ones."""
+    return {
+        name: value
+        for name, value in properties.items()
+        if value and name not in _OF_A_RECORD
+    }
 
 
 def _dead_letters_of(sent: MessageToPut) -> str:

@@ -84,6 +84,9 @@ def _listed(group: str, topics: str, queues: int) -> tuple[StartConsumer, ...]:
     )
 
 
+FULL = Label("TagA", "k1", flag=7, ipv6="both", properties="a=1;b=x")
+"""Everything that a message has for its consumers."""
+
 WORKING = replace(
     PROGRESS,
     kinds=often(
@@ -97,7 +100,7 @@ WORKING = replace(
     addresses=often(
         (Address("T0", 0), 4), (Address("T0", 1), 3), (Address("T1", 1), 2)
     ),
-    labels=often((Label(), 4), (Label(tags="TagA"), 1)),
+    labels=often((Label(), 7), (Label(tags="TagA"), 2), (FULL, 1)),
     sizes=often((Size(extra=16), 4), (Size(extra=200), 2)),
     burst_sizes=often((2, 3), (3, 4), (5, 3), (20, 1)),
     groups=("g",),
@@ -297,7 +300,7 @@ FAILING = replace(
     ),
     labels=often(
         *((Label(), 4), (Label(tags="TagA", keys="k1"), 1), (Label(flag=7), 1)),
-        (Label(ipv6="both"), 1),
+        *((Label(ipv6="both"), 1), (FULL, 1)),
     ),
     sizes=often((Size(extra=16), 4), (Size(extra=60), 1)),
     burst_sizes=often((2, 6), (3, 4), (20, 1)),
