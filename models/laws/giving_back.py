@@ -15,7 +15,6 @@ from crashmq.models.files.record import (
     DLQ_PREFIX,
     RETRY_PREFIX,
     SCHEDULE_TOPIC,
-    Bytes,
     Record,
 )
 from crashmq.models.history import Consumed, OneQueue
@@ -26,7 +25,6 @@ from crashmq.models.verdict import Violation
 
 FIRST_DELAY_LEVEL = 3
 NEVER = -1
-_FIELDS_KEPT = ("body", "flag", "sysFlag", "bornTimestamp", "bornHost")
 _OF_A_RECORD = frozenset(
     {
         *("DELAY", "REAL_TOPIC", "REAL_QID", "WAIT"),
@@ -264,16 +262,12 @@ def given_back_as_it_was(
     kept.setdefault("RETRY_TOPIC", had.topic)
     message_id = f"{had.store_host.hex()}{had.phy_offset:016x}".upper()
     kept.setdefault("ORIGIN_MESSAGE_ID", message_id)
-    expected = (had.body, had.flag, had.sys_flag, had.born_timestamp, had.born_host)
+    expected = _fields_kept(had)
     for copy in _of_its_group(given, copies):
-        seen = (
-            *(copy.body, copy.flag, copy.sys_flag),
-            *(copy.born_timestamp, copy.born_host),
-        )
-        for name, one, other in zip(_FIELDS_KEPT, seen, expected, strict=True):
-            if one != other:
-                told = f"its copy has {name} {_shown(one)}"
-                yield Violation(given.name, told, _shown(other))
+        for name, value in _fields_kept(copy).items():
+            if value != expected[name]:
+                told = f"its copy has {name} {value}"
+                yield Violation(given.name, told, expected[name])
         found = _kept(copy.properties)
         for name in sorted({*found, *kept}):
             if found.get(name) != kept.get(name):
@@ -281,8 +275,15 @@ def given_back_as_it_was(
                 yield Violation(given.name, told, kept.get(name, "no such property"))
 
 
-def _shown(value: int | Bytes) -> str:
-    return f"{value}" if isinstance(value, int) else bytes(value).hex()
+def _fields_kept(message: Record | MessageToPut) -> dict[str, str]:
+    """The fields that a message keeps when it is sent back, as text."""
+    return {
+        "body": bytes(message.body).hex(),
+        "flag": f"{message.flag}",
+        "sysFlag": f"{message.sys_flag}",
+        "bornTimestamp": f"{message.born_timestamp}",
+        "bornHost": message.born_host.hex(),
+    }
 
 
 def _kept(properties: Mapping[str, str]) -> dict[str, str]:
