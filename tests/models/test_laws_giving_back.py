@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from crashmq.models.files.message_delay_level import DEFAULT_LEVELS
-from crashmq.models.files.record import SCHEDULE_TOPIC
+from crashmq.models.files.record import SCHEDULE_TOPIC, Record
 from crashmq.models.history import Consumed, OneQueue
 from crashmq.models.knowledge.consumption import Failed
 from crashmq.models.laws.giving_back import (
     NEVER,
     GivenBack,
+    given_back_as_it_was,
     given_back_as_of_its_topic,
     given_back_for_its_tries,
     given_back_to_the_store,
@@ -69,6 +70,55 @@ def test_what_is_given_back_says_of_which_topic_it_was() -> None:
     assert not judge(OF_T0, [waiting(4)])
     assert judge(OF_T0, [copy("%RETRY%g", was="%RETRY%g")])
     assert judge(OF_T0, [copy("%RETRY%g", was="")])
+
+
+def had_at(phy_offset: int, properties: str) -> Record:
+    """The message of ``copy`` as its consumer had it, from T0."""
+    put = message_for(PutMessage("T0", 0, 16), 0, 0, 0)
+    return Record(
+        phy_offset,
+        size=200,
+        topic="T0",
+        queue_id=0,
+        queue_offset=0,
+        tags_code=0,
+        store_timestamp=0,
+        sys_flag=put.sys_flag,
+        body=put.body,
+        properties_raw=properties.encode(),
+        magic=0,
+        body_crc=0,
+        flag=put.flag,
+        born_timestamp=put.born_timestamp,
+        born_host=put.born_host,
+        store_host=put.store_host,
+        reconsume_times=0,
+        prepared_transaction_offset=0,
+    )
+
+
+def test_what_is_given_back_is_what_its_consumer_had() -> None:
+    judge = given_back_as_it_was.violations
+    unique_key = waiting(4).unique_key
+    had = had_at(255, f"UNIQ_KEY\x01{unique_key}\x02a\x01b\x02DELAY\x013\x02")
+    again = had._replace(
+        phy_offset=700,
+        properties_raw=b"ORIGIN_MESSAGE_ID\x01FF\x02" + had.properties_raw,
+    )
+    origin = f"{had.store_host.hex()}{255:016x}".upper()
+    told = f"RETRY_TOPIC=T0;ORIGIN_MESSAGE_ID={origin};a=b"
+    right = replace(waiting(4), user_properties=told)
+
+    assert not judge(OF_T0, had, [right])
+    assert not judge(OF_T0, had, [copy("%DLQ%h")])  # of another group
+    assert not judge(
+        OF_T0, again, [replace(right, user_properties=told.replace(origin, "FF"))]
+    )
+    assert judge(OF_T0, again, [right])
+    assert judge(OF_T0, had, [replace(right, user_properties=f"{told};c=d")])
+    assert judge(OF_T0, had, [replace(right, body=b"")])
+    assert judge(OF_T0, had, [replace(right, flag=1)])
+    assert judge(OF_T0, had, [replace(right, born_timestamp=1)])
 
 
 def test_what_is_given_back_waits_its_level_and_is_dead_in_the_end() -> None:
