@@ -197,10 +197,15 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
 
 
 def _owes_from(at: At, queue: OneQueue, begin: int, taken: Taken) -> None:
-    """Record where a consumer begins in a queue, be it that its group had no offset."""
+    """Record where a consumer begins in a queue, be it that its group had no offset.
+
+    If it has asked an earlier life of the broker where to begin, and that is lost, its
+    group may have begun at a higher offset since.
+    """
     known = at.known.consumption
     key, owed = known.key_of(queue), known.owed
-    owed.begins(key, begin, is_anew=taken.is_anew(begin))
+    is_late = taken.life != known.life
+    owed.begins(key, begin, is_anew=taken.is_anew(begin) and not is_late)
     if taken.may_be_anew:
         owed.began_again_at(key, begin)
 
