@@ -14,6 +14,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     GroupIsAt,
     HeartbeatOver,
     LockAnswered,
+    LockingConsumerStopped,
     LockNeeded,
     LocksRenewed,
     MembersListed,
@@ -49,6 +50,7 @@ from crashmq.models.laws.consumption import (
     a_full_consumer_does_not_pull,
     a_pull_goes_on,
     a_queue_is_given_back_with_its_offset,
+    a_stop_unlocks,
     an_idle_group_is_at_the_end,
     an_orderly_consumer_begins_locked,
     an_orderly_consumer_has_the_lock,
@@ -236,6 +238,11 @@ def _ask_con_13(at: MessageConsumed) -> Breaches:
 @asked(an_orderly_consumer_begins_locked, on=LockNeeded, needs=(Fact.ALONE,))
 def _ask_con_14(at: LockNeeded) -> Breaches:
     return an_orderly_consumer_begins_locked.judge(at.queue, has_lock=at.has_lock)
+
+
+@asked(a_stop_unlocks, on=LockingConsumerStopped)
+def _ask_con_34(at: LockingConsumerStopped) -> Breaches:
+    return a_stop_unlocks.judge(at.client, at.locked)
 
 
 @asked(

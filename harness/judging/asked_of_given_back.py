@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crashmq.harness.judging.asking import Breaches, asked
+from crashmq.models.files.config_files import GROUPS_PATH
 from crashmq.models.files.record import DLQ_PREFIX, RETRY_PREFIX
 from crashmq.models.knowledge.moments_of_consumers import (
     BackRefused,
@@ -10,6 +11,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     MessageConsumed,
     MessageSent,
     MessageSentBack,
+    TableTurned,
     TopicsChanged,
     TopicsNeeded,
 )
@@ -32,10 +34,19 @@ from crashmq.models.laws.group_topics import (
     a_topic_has_the_queues_asked_for,
     a_topic_is_as_it_was_changed,
     a_topic_is_written_before_it_is_used,
+    no_group_comes_of_itself,
     sent_to_a_queue_of_its_topic,
     the_version_counts_changes,
 )
-from crashmq.models.ops import RETRIED, StartConsumer, TurnConsumer
+from crashmq.models.ops import (
+    RETRIED,
+    AskBroker,
+    ChangeTopic,
+    DeleteGroup,
+    EndConsumer,
+    StartConsumer,
+    TurnConsumer,
+)
 
 BY_DEFAULT = 16
 """DefaultMQPushConsumerImpl#getMaxReconsumeTimes, of a consumer that sets nothing."""
@@ -184,3 +195,14 @@ def _ask_top_2(at: TopicsNeeded) -> Breaches:
 @asked(a_group_is_as_it_was_configured, on=GroupConfigsSeen)
 def _ask_grp_1(at: GroupConfigsSeen) -> Breaches:
     return a_group_is_as_it_was_configured.judge(at.rows, at.possible)
+
+
+def _uses_no_group(at: TableTurned) -> bool:
+    step = at.step
+    uses_none = isinstance(step.op, EndConsumer | DeleteGroup | AskBroker | ChangeTopic)
+    return uses_none and step.is_alone and at.turn.path == GROUPS_PATH
+
+
+@asked(no_group_comes_of_itself, on=TableTurned, where=_uses_no_group)
+def _ask_grp_2(at: TableTurned) -> Breaches:
+    return no_group_comes_of_itself.judge(at.turn)

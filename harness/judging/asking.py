@@ -102,6 +102,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     GroupIsAt,
     HeartbeatOver,
     LockAnswered,
+    LockingConsumerStopped,
     LockNeeded,
     LocksRenewed,
     MembersListed,
@@ -236,7 +237,8 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     **dict.fromkeys(
         (
             *(PullGoesOn, MessagesPulled, GroupIsAt, MessageConsumed, MessageSentBack),
-            *(LockAnswered, LockNeeded, QueueGivenBack, QueueBegunAnew),
+            *(LockAnswered, LockNeeded, LockingConsumerStopped),
+            *(QueueGivenBack, QueueBegunAnew),
             *(ConsumerCommitted, PullMoved, MoveTaken, MembersListed, TopicsNeeded),
             *(HeartbeatOver, LocksRenewed, QueuePersisted, QueuesTaken),
             *(FailureSentBack, GivenBackAgain, PullsSuspended, MessageSent),

@@ -16,6 +16,7 @@ from crashmq.models.history import OneQueue, PullReceived, PullSent
 from crashmq.models.knowledge.consumption import Share, Taken
 from crashmq.models.knowledge.facts import is_half_dispatched
 from crashmq.models.knowledge.moments import At, Moment
+from crashmq.models.knowledge.progress import NO_OFFSET
 from crashmq.models.knowledge.walk_questions import stored_times
 
 Offsets = frozenset[int]
@@ -29,17 +30,19 @@ def taken_at(at: At, queue: OneQueue, offset: int, kept: int) -> Taken:
     ``kept`` is the offset that the broker keeps; ``NOT_KNOWN``: that is unknown.
     """
     known = at.known.consumption
-    possible, begins = at.known.progress.of(known.key_of(queue)), _begins(at, queue)
+    possible = at.known.progress.of(known.key_of(queue))
+    begins = _begins(at, queue, offset)
     if known.is_broadcast(queue.client):
         possible = frozenset({known.reads_file(queue, offset)})
     told = offset if kept == NOT_KNOWN else min(offset, kept)
     return Taken(possible, begins, known.life, told=told)
 
 
-def _begins(at: At, queue: OneQueue) -> frozenset[int] | None:
+def _begins(at: At, queue: OneQueue, answer: int) -> frozenset[int] | None:
     """Where a group without an offset may begin; None: anywhere in the queue.
 
-    A broker may answer 0 for a queue whose first message is in memory.
+    A broker may answer 0 for a queue whose first message is in memory. If it has found
+    nothing, the consumer alone decides.
     """
     op = at.known.consumption.living.get(queue.client)
     if op is None or not at.step.is_alone:
@@ -54,7 +57,8 @@ def _begins(at: At, queue: OneQueue) -> frozenset[int] | None:
         begin = there.max_offset
     if begin is None:
         return None
-    return frozenset({0, begin} if there.min_offset <= 0 else {begin})
+    may_be_told = answer != NO_OFFSET and there.min_offset <= 0
+    return frozenset({0, begin} if may_be_told else {begin})
 
 
 def _half_an_hour_before(at: At, queue: OneQueue) -> int | None:

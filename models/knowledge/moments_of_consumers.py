@@ -370,6 +370,19 @@ class MoveTaken(Moment):
 
 
 @dataclass(slots=True)
+class LockingConsumerStopped(Moment):
+    """A consumer in order has stopped in an orderly way.
+
+    Attributes:
+        client: its client.
+        locked: the queues whose locks the broker still keeps for it.
+    """
+
+    client: str
+    locked: Sequence[OneQueue]
+
+
+@dataclass(slots=True)
 class QueueGivenBack(Moment):
     """A consumer has given up a queue in an orderly way.
 

@@ -40,6 +40,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     ConsumerAnswered,
     ConsumerCommitted,
     GroupIsAt,
+    LockingConsumerStopped,
     LockNeeded,
     MessageConsumed,
     MessageSentBack,
@@ -106,6 +107,7 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
         case ConsumerEnded(client, how):
             if how == "stop":
                 yield from _gives_back(at, client, ())
+                yield from _stopped(at, client, at_ms)
             if not at.step.is_alone:
                 known.may_have_written(client)
             known.ended(client, how)
@@ -374,6 +376,17 @@ def _gives_back(
     for queue in sorted(known.shares):
         if queue.client == client and (queue.topic, queue.queue_id) not in stays:
             yield _given_back(at, queue)
+
+
+def _stopped(at: At, client: str, at_ms: int) -> Iterator[Moment]:
+    """Yield a moment if a locking consumer could tell a broker that it stops."""
+    known = at.known.consumption
+    if not known.is_locking(client) or not at.step.is_undisturbed:
+        return
+    if at.now.max_phy_offset >= 0:
+        its = [one for one in known.locks.of_clients if one.client == client]
+        kept = [one for one in sorted(its) if known.locks.is_kept(one, at_ms)]
+        yield LockingConsumerStopped(*at, client, kept)
 
 
 def _hands_over(at: At, queue: OneQueue, at_ms: int) -> Iterator[Moment]:

@@ -340,6 +340,22 @@ def an_orderly_consumer_has_the_lock(
 
 
 @law(
+    "CON-34",
+    "a consumer in order that stops unlocks its queues, so that their next owner need "
+    "not wait until the locks are over",
+    catalogue="I12 I19",
+)
+def a_stop_unlocks(client: str, locked: Sequence[OneQueue]) -> Iterator[Violation]:
+    """``locked`` are the queues whose locks the broker still keeps for the client.
+
+    Source: ConsumeMessageOrderlyService#unlockAllMessageQueues, at its shutdown.
+    """
+    if locked:
+        names = ", ".join([f"{one.topic}/{one.queue_id}" for one in locked])
+        yield Violation(client, f"it has stopped and left {names} locked", "no lock")
+
+
+@law(
     "CON-14",
     "an orderly consumer looks up where to begin in a queue, and pulls it, only while "
     "it holds the queue's lock",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from crashmq.models.files.config_tables import TableTurn
 from crashmq.models.knowledge.group_configs import GroupConfig, config_in
 from crashmq.models.knowledge.progress import TopicsWritten
 from crashmq.models.knowledge.topics import QUEUES_OF_A_TOPIC, Shape, as_made
@@ -141,6 +142,23 @@ def a_group_is_as_it_was_configured(
         if found not in told:
             wanted = " or ".join([_config(one) for one in sorted(told)])
             yield Violation(f"group {group}", _config(found), wanted)
+
+
+@law(
+    "GRP-2",
+    "a group is created by an administrator or by a client that uses it, not by a "
+    "question, by another group's change or by a client that leaves",
+    catalogue="I12",
+)
+def no_group_comes_of_itself(turn: TableTurn) -> Iterator[Violation]:
+    """Asked of ops that use no group; else one that was deleted would be back.
+
+    Source: ClientManageProcessor#unregisterClient, which creates it in RocketMQ;
+    docs/sharp-edges.md says that we do not.
+    """
+    was, now = ({name for name, _ in one.rows} for one in (turn.before, turn.now))
+    for group in sorted(now - was):
+        yield Violation(f"group {group}", "it has been created", "nobody uses it")
 
 
 def _config(config: GroupConfig) -> str:

@@ -257,6 +257,7 @@ STORES = often(
     (Setup(keeps_progress=True, pull_batch=3, pull_threshold=4), 3),
     (Setup(keeps_progress=True, topic_queues=5, disk_profile="posix_min"), 2),
     (Setup(keeps_progress=True, pull_batch=2, pull_interval=1000), 2),
+    (Setup(keeps_progress=True, in_memory_size=150, max_span=20), 8),
     (Setup(keeps_progress=True, pull_batch=2, max_span=2), 3),
     (Setup(keeps_progress=True, pull_interval=100, long_polling=False), 1),
     (Setup(keeps_progress=True, posts_subscription=True), 1),

@@ -139,8 +139,13 @@ AGAIN: Final = often(
 """Delay levels, and pauses in ms, that a listener names for what has failed."""
 BATCHES: Final = often((1, 9), (2, 1), (3, 1), (8, 1))
 FAILING: Final[tuple[ConsumeStatus, ...]] = ("later", "raises", "partly")
-AGO_MS: Final = (1, 60_000, 1_739_999, 1_740_000, 1_799_999, 1_800_000, 1_860_000)
+AGO_MS: Final = often(
+    *((1, 1), (60_000, 1), (1_739_999, 1), (1_740_000, 1), (1_799_999, 1)),
+    *((1_800_000, 1), (1_860_000, 3)),
+)
 """Around half an hour, alone or a minute later."""
+BEGINS_LATE = 4
+"""One of so many new groups does not begin with the first message."""
 OF_BATCHES: Final[tuple[ConsumeStatus, ...]] = often(
     ("partly", 4), ("success", 2), ("later", 1), ("raises", 1)
 )
@@ -439,7 +444,13 @@ def _one_who_joins(draft: Draft) -> StartConsumer:
 
 def _let_join(draft: Draft, who: StartConsumer) -> None:
     """Add an op: a consumer joins, and subscribes what its group does now."""
-    joins = _as_the_others(draft, who)
+    chance, joins = draft.chance, _as_the_others(draft, who)
+    groups = {one.group for one in draft.joined.values()}
+    if who.group not in groups and chance.one_in(BEGINS_LATE):
+        joins = replace(joins, where=chance.pick(("last", "timestamp")))
+        draft.add(draft.drawn.stock(), REPUT)
+        if not groups:  # nobody's time is over
+            draft.add(AdvanceClock(chance.pick(AGO_MS)))
     draft.joined[joins.client] = joins
     draft.add(joins)
 
@@ -454,6 +465,7 @@ def _as_the_others(draft: Draft, who: StartConsumer) -> StartConsumer:
     newest = others[-1]
     return replace(
         who,
+        where=newest.where,
         topics=newest.topics,
         expression=newest.expression,
         expression_type=newest.expression_type,
@@ -831,10 +843,14 @@ def _delete_group(draft: Draft, members: list[StartConsumer]) -> None:
 
     Messages sent back stay in its retry topic for the one that joins.
     """
+    group = members[0].group
+    is_early = draft.chance.one_in(3)  # its clients leave a group that is gone
+    if is_early:
+        draft.add(DeleteGroup(group))
     for one in members:
         draft.add(EndConsumer(one.client))  # nobody else counts as a member then
         draft.joined.pop(one.client, None)
-    draft.add(DeleteGroup(members[0].group))
+    draft.add(AskBroker("group", group) if is_early else DeleteGroup(group))
     _join_one_of(draft, members)
 
 
