@@ -37,6 +37,7 @@ from crashmq.engine.remoting.subscription_data import SubscriptionData
 
 PATH = "config/consumerFilter.json"
 _BACK_MS = 30_000  # so long before a start its consumers were seen last
+_BORN_FIRST_MS = 1  # one born at 0 would count as dead: its deadTime is 0, too
 
 REGISTERED = probe("consumer_filter.register", "a group registered an expression")
 REFUSED = probe("consumer_filter.refused", "a text that is no expression was refused")
@@ -134,7 +135,7 @@ class ConsumerFilterManager:
             subscription.sub_string,
             subscription.expression_type,
             condition_of(subscription.sub_string),
-            self._runtime.now_ms(),
+            max(_BORN_FIRST_MS, self._runtime.now_ms()),
             0,
             self.bloom_filter.generate(f"{group}#{subscription.topic}"),
             subscription.sub_version,
