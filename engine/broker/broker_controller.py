@@ -10,6 +10,7 @@ be read is never overwritten; in RocketMQ a start that fails persists empty tabl
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 
 from crashmq.engine.broker.broker_config import BrokerConfig
@@ -236,7 +237,18 @@ class BrokerController:
         return self.message_store.shutdown()
 
     def _end_life(self) -> None:
-        self._recovered_ends.end(self.message_store.flush)
+        self._recovered_ends.end(self._make_all_durable)
+
+    def _make_all_durable(self) -> None:
+        """Flush the store.
+
+        Raises:
+            OSError: a disk failed, now or before; a queue whose deletion it interrupted
+                may be gone at the next start.
+        """
+        self.message_store.flush()
+        if not self.message_store.is_sound:
+            raise OSError(errno.EIO, "a disk has failed since the start.")
 
     def _stop_delivery(self, schedule: Schedule) -> None:
         """Stop delivering, sync what was delivered, and persist the delay offsets."""

@@ -510,6 +510,11 @@ class MessageStore:
         """The queue_offset that the next put gets, undispatched messages included."""
         return self._consume_queues.next_queue_offset(topic, queue_id)
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether no disk that failed has stopped the store's puts and deletions."""
+        return self._flags.is_sound
+
     def flush(self) -> int:
         """Make durable what was put so far; returns the phy_offset it is flushed to.
 

@@ -85,6 +85,7 @@ MESSAGE_SCENARIOS = (
                 (Label(transaction="commit", wait_store_ok=False), 4),
                 (Label(transaction="rollback"), 2),
                 (Label(tags=NEGATIVE_HASH, transaction="commit"), 1),
+                (Label(properties="ATAGS=b;MYKEYS=c;XWAIT=false"), 1),  # of its own
                 (Label(tags=CHINESE, ipv6="born"), 1),
                 (Label(tags=LEAST_HASH, ipv6="store", flag=-1), 1),
                 (Label(tags="TagA", ipv6="both", reconsume_times=3), 1),
@@ -142,6 +143,7 @@ MESSAGE_SCENARIOS = (
                 (Label(tags="x" * 32_740), 1),
                 (Label(tags="Aa", multi_dispatch=LIGHT[1], wait_store_ok=False), 2),
                 (Label(tags="BB"), 2),  # the same hash as Aa
+                (Label(properties="ATAGS=b;MYKEYS=c"), 1),
                 (Label(multi_dispatch=LIGHT[1], transaction="prepared"), 1),
                 (Label(multi_dispatch=LIGHT[1], transaction="commit"), 1),
                 (Label(multi_dispatch=f"foo,{LIGHT[0]}"), 1),  # in no store's power

@@ -12,7 +12,9 @@ from crashmq.models.ops import (
     DeleteTopic,
     DiskFault,
     During,
+    LookMessage,
     Op,
+    PullMessage,
     Restart,
     RunService,
     Shutdown,
@@ -159,6 +161,8 @@ def _fail_to_clean(draft: Draft, cleaning: RunService) -> None:
     met = fault_by(chance, faults)
     at_action = chance.number(draft.space.at_actions.service)
     draft.add(During(cleaning, at_action, met))
+    if chance.coin():  # what was to go is there still, or all of it is gone
+        draft.add(LookMessage(0), PullMessage(*chance.pick(draft.space.addresses), 0))
     if chance.coin():
         # What the fault kept from going has to go now, and for good.
         clean_now(draft)

@@ -52,7 +52,7 @@ _OF_BROKERS = frozenset(
 RENAMED = 3
 """Of so many programs with other options one has topics of other names."""
 
-ODD_TOPICS = ("a b", " ", "T.0", "付", "T0 1", "é", "0", "t" * 60)
+ODD_TOPICS = ("a b", " ", "T.0", "付", "T0 1", "é", "0", "t" * 60, "T\r0", "T\u20280")
 """What a store may be given that no broker would take, and what is just unusual."""
 
 BROKER_TOPICS = ("T-0_|a", "%T", "0", "t" * 60)

@@ -176,6 +176,7 @@ INDEXED = replace(
         (Label(keys="AaAa BBBB AaBB", wait_store_ok=False), 1),
         (Label(keys="Aa", transaction="rollback"), 1),
         (Label(keys="two", transaction="prepared"), 1),
+        (Label(keys="a\tkey one\u00a0key"), 1),  # keys end at blanks only
     ),
     services=often(
         ("reput", 6),
@@ -224,7 +225,10 @@ INDEXED = replace(
     ),
     damage_offsets=Numbers((0, 8, 32, 36, 40, 44, 60, 72, 92, 100, 112), 512),
     damage_sizes=(0, 1, 2, 4, 20),
-    query_keys=("Aa", "BB", "two", "seven", "AaAa", "BBBB", "AaBB", "nobody", "Aa BB"),
+    query_keys=(
+        *("Aa", "BB", "two", "seven", "AaAa", "BBBB", "AaBB", "nobody", "Aa BB"),
+        *("a\tkey", "one\u00a0key"),
+    ),
     query_counts=often((32, 3), (64, 2), (1, 2), (3, 2), (1000, 1), (0, 1)),
     query_times_ms=often(
         (ALL_TIMES, 4),
