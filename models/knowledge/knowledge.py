@@ -72,7 +72,8 @@ class Knowledge:
         positions: what the store reported after the step; None if it is down, or if
             that is unknown.
         checkpoint: the one that no crash may take back; None if unknown.
-        checkpoint_is_torn: a crash came during a write of the checkpoint.
+        checkpoint_is_torn: a crash came during a write of the checkpoint, or a power
+            loss before any was known to be synced.
         left_by_start: the files that the newest start left, if nothing came since.
         capabilities: what the subject can do beyond the core.
         in_doubt: the queues whose content is unknown; with ``EVERY_QUEUE``, all. Empty
@@ -197,7 +198,9 @@ class Knowledge:
         self.model.crashed(step.crash.kind, in_flight)
         self.positions = None
         # After some crashes even synced bytes may be gone, as if damaged.
-        self.checkpoint_is_torn |= _tears_the_checkpoint(step)
+        # One that no start has ended with may never have been synced.
+        is_new = self.checkpoint is None and step.crash.kind == "power_loss"
+        self.checkpoint_is_torn |= is_new or _tears_the_checkpoint(step)
         if self.promises.is_broken_by(step.crash.kind):
             self.tampering.add([SPOILT])
             self.tampering.bit_maps_may_rot = True

@@ -406,7 +406,12 @@ def _reset(draft: Draft) -> None:
         )
     offset = chance.integer(0, 2) if chance.coin() else offset
     if chance.one_in(TOLD):
-        add(*[TellReset(client, *address, offset) for client in its])
+        first, *others = [TellReset(client, *address, offset) for client in its]
+        if chance.coin():  # amid what its listener does
+            add(draft.drawn.together((consumed_by(draft, its[0]), first)))
+        else:
+            add(first)
+        add(*others)
     else:
         add(ResetOffset(group, *address, offset))
     if chance.coin():
