@@ -198,9 +198,8 @@ class Knowledge:
         self.model.crashed(step.crash.kind, in_flight)
         self.positions = None
         # After some crashes even synced bytes may be gone, as if damaged.
-        # One that no start has ended with may never have been synced.
-        is_new = self.checkpoint is None and step.crash.kind == "power_loss"
-        self.checkpoint_is_torn |= is_new or _tears_the_checkpoint(step)
+        is_new = self.checkpoint is None
+        self.checkpoint_is_torn |= _tears_the_checkpoint(step, is_new=is_new)
         if self.promises.is_broken_by(step.crash.kind):
             self.tampering.add([SPOILT])
             self.tampering.bit_maps_may_rot = True
@@ -240,8 +239,14 @@ class Knowledge:
         ]
 
 
-def _tears_the_checkpoint(step: Step) -> bool:
-    """Whether the crash came during a write of the checkpoint."""
+def _tears_the_checkpoint(step: Step, *, is_new: bool) -> bool:
+    """Whether the crash came during a write of the checkpoint.
+
+    A power loss may tear one that ``is_new``: no start has ended with it, so it may
+    never have been synced.
+    """
     seen, crash = step.seen, step.crash
+    if is_new and crash is not None and crash.kind == "power_loss":
+        return True
     is_cut = crash is not None and crash.cut > 0
     return is_cut and isinstance(seen, Crashed) and seen.action == "write:checkpoint"

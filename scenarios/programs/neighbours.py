@@ -138,7 +138,7 @@ class _Change:
                 return replace(op, body_size=self._near(size))
             case SendMessage(reconsume_times=times):
                 return replace(op, reconsume_times=self._near(times))
-            case PutBatch(body_sizes=sizes):
+            case PutBatch(body_sizes=sizes) if sizes:
                 at = self._chance.below(len(sizes))
                 near = self._near(sizes[at])
                 return replace(op, body_sizes=(*sizes[:at], near, *sizes[at + 1 :]))

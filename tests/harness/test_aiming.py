@@ -34,7 +34,7 @@ from crashmq.scenarios.programs.chance import SeededChance
 from crashmq.scenarios.programs.workload import program_for
 
 PUT = PutMessage("T0", 0, 16)
-AIMED_TWICE = 11  # the number of a program of which two damages at least get an aim
+AIMED_TWICE = 18  # the number of a program of which two damages at least get an aim
 STORED = (PUT, PUT, RunService("reput"), Shutdown())
 RESTORE = Damage("", "restore")
 
