@@ -1073,6 +1073,13 @@ class Step:
         failed = self.met or self.is_unreadable or self.lacked_room
         return is_whole and not (self.starts or failed)
 
+    def must_have_written(self, work: int) -> bool:
+        """Whether a persist of the step that reports ``work`` wrote its table.
+
+        Only beside a stop, or where something fails, it may have nothing to do.
+        """
+        return work > 0 or self.is_undisturbed
+
     @property
     def lacked_room(self) -> bool:
         """Whether a call met a full disk."""

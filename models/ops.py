@@ -19,6 +19,7 @@ from typing import (
     overload,
 )
 
+from crashmq.models.files.record import DLQ_PREFIX
 from crashmq.models.quickly_made import quickly_made
 
 ServiceName = Literal[
@@ -526,6 +527,13 @@ class ChangeTopic:
     read_queues: int = 8
     write_queues: int = 8
     is_writeable: bool = True
+
+    @property
+    def is_left_to_the_group(self) -> bool:
+        """Whether it is ``Skipped`` since a group has the topic."""
+        if self.topic.startswith(DLQ_PREFIX):
+            return not self.is_writeable
+        return self.topic.startswith("%")
 
 
 @dataclass(frozen=True, slots=True)

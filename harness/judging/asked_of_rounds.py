@@ -166,7 +166,7 @@ def _ask_svc_8(at: RoundTurned) -> Breaches:
     needs=(*CALM, Fact.WRITTEN_STAYS, Fact.UNTOUCHED, Fact.FILTERS),
     where=lambda at: (
         at.done.service == "persist_consumer_filter"
-        and (at.done.work > 0 or at.step.is_undisturbed)
+        and at.step.must_have_written(at.done.work)
     ),
 )
 def _ask_svc_9(at: RoundTurned) -> Breaches:

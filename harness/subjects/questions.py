@@ -13,7 +13,6 @@ from crashmq.engine.common.topic_config import TopicConfig, topic_to_json
 from crashmq.engine.store.errors import StoreStopped
 from crashmq.models.brokers import broker_of
 from crashmq.models.files.config_files import fields_told
-from crashmq.models.files.record import DLQ_PREFIX
 from crashmq.models.observations import (
     EPOCH_MS,
     Done,
@@ -77,8 +76,7 @@ def change_topic(broker: BrokerController, change: ChangeTopic) -> Observation:
     if not broker.is_started:
         return _STOPPING
     topic = change.topic
-    is_of_the_dead = topic.startswith(DLQ_PREFIX) and change.is_writeable
-    if topic.startswith("%") and not is_of_the_dead:
+    if change.is_left_to_the_group:
         return Skipped("a topic of a group has the queues of its group")
     perm = READ_WRITE if change.is_writeable else Perm.READ
     wanted = TopicConfig(topic, change.read_queues, change.write_queues, perm)

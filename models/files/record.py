@@ -212,6 +212,14 @@ def decode_record(data: bytes, *, takes_nul: bool = False) -> Record:
     return record
 
 
+def message_id(store_host: bytes, phy_offset: int) -> str:
+    """RocketMQ's offsetMsgId, for a store host as in a record.
+
+    Source: MessageDecoder#createMessageId.
+    """
+    return f"{store_host.hex()}{phy_offset:016x}".upper()
+
+
 def decode_answer(data: bytes) -> Record:
     """Decode a record that a store has returned, as a client does.
 

@@ -129,9 +129,7 @@ class Topics(Forked):
 
     def _is_carried_out(self, op: ChangeTopic) -> bool:
         """Whether a change of a topic is more than ``Skipped``."""
-        if op.topic.startswith(DLQ_PREFIX):
-            return op.is_writeable
-        return not (op.topic.startswith(_OURS) or self.is_kept(op.topic))
+        return not (op.is_left_to_the_group or self.is_kept(op.topic))
 
     def may_know(self, topic: str) -> bool:
         """Whether the broker may answer anything else than TOPIC_NOT_EXIST."""

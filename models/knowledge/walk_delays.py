@@ -128,7 +128,7 @@ def walk_rounds(at: At) -> Iterator[Moment]:
         for one in step.rounds
         if one.service == PERSIST
         and isinstance(one.seen, Ran)
-        and (one.seen.work or step.is_undisturbed)
+        and step.must_have_written(one.seen.work)
     ]
     if not done or step.starts or step.crash is not None:
         return

@@ -138,8 +138,7 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 assert isinstance(its, DeletionAsked), its
                 _deletion_ended(at, its.op, seen)
             case RoundsEnded(service="persist_consumer_offset", seen=Ran(work)):
-                # Only beside a stop it may have nothing to do.
-                if work or step.is_undisturbed:
+                if step.must_have_written(work):
                     yield from _persisted(at, before)
             case StopEnded(seen=Stopped()):
                 _stopped(at, before)

@@ -16,20 +16,18 @@ from crashmq.models.files.record import (
     RETRY_PREFIX,
     SCHEDULE_TOPIC,
     Record,
+    message_id,
 )
 from crashmq.models.history import Consumed, OneQueue
 from crashmq.models.knowledge.consumption import Failed
 from crashmq.models.laws.registry import law
-from crashmq.models.messages import MessageToPut
+from crashmq.models.messages import MULTI_QUEUE_OFFSET, MessageToPut
 from crashmq.models.verdict import Violation
 
 FIRST_DELAY_LEVEL = 3
 NEVER = -1
 _OF_A_RECORD = frozenset(
-    {
-        *("DELAY", "REAL_TOPIC", "REAL_QID", "WAIT"),
-        *("__CRC32#", "INNER_MULTI_QUEUE_OFFSET"),
-    }
+    {"DELAY", "REAL_TOPIC", "REAL_QID", "WAIT", MULTI_QUEUE_OFFSET}
 )
 """Properties that each record of a message gets anew, or never has twice."""
 QUEUES = 1
@@ -260,8 +258,7 @@ def given_back_as_it_was(
     """
     kept = _kept(had.properties)
     kept.setdefault("RETRY_TOPIC", had.topic)
-    message_id = f"{had.store_host.hex()}{had.phy_offset:016x}".upper()
-    kept.setdefault("ORIGIN_MESSAGE_ID", message_id)
+    kept.setdefault("ORIGIN_MESSAGE_ID", message_id(had.store_host, had.phy_offset))
     expected = _fields_kept(had)
     for copy in _of_its_group(given, copies):
         for name, value in _fields_kept(copy).items():

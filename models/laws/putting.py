@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from crashmq.models.files.record import SCHEDULE_TOPIC
+from crashmq.models.files.record import SCHEDULE_TOPIC, message_id
 from crashmq.models.laws.registry import law
 from crashmq.models.limits import SYNC_TIMEOUT_MS
 from crashmq.models.messages import (
@@ -83,7 +83,7 @@ def put_is_told_its_id(message: MessageToPut, answer: Put) -> Iterator[Violation
     """
     ids: tuple[str, ...] = ()
     if answer.phy_offset >= 0:
-        ids = (f"{message.store_host.hex()}{answer.phy_offset:016x}".upper(),)
+        ids = (message_id(message.store_host, answer.phy_offset),)
     if answer.message_ids != ids:
         where = f"put answered {answer.status}"
         yield Violation(where, f"ids {answer.message_ids}", f"{ids}")
@@ -150,7 +150,7 @@ def batch_is_put_as_one(
         return
     ids = tuple(
         [
-            f"{message.store_host.hex()}{answer.phy_offset + at:016x}".upper()
+            message_id(message.store_host, answer.phy_offset + at)
             for message in messages
             for at in (message.batch.before if message.batch is not None else 0,)
         ]

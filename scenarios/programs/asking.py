@@ -26,8 +26,10 @@ QUESTIONS: tuple[Question, ...] = often(
     *(("pull_offset", 3), ("time", 3), ("group", 1), ("lock", 3)),
     *(("group_config", 1), ("topic_config", 1)),
 )
+SINCE_EVER: Final = -EPOCH_MS
+"""As a time since the run began: the store's time 0."""
 TIMES_MS: Final = (
-    *(0, 1, 500, 5_000, 10_000, 30_000, 60_000, -1, 1_000_000, -EPOCH_MS),
+    *(0, 1, 500, 5_000, 10_000, 30_000, 60_000, -1, 1_000_000, SINCE_EVER),
 )
 ASKED_MAX = 4
 STRANGERS = 4

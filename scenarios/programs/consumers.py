@@ -448,7 +448,10 @@ def _one_who_joins(draft: Draft) -> StartConsumer:
 
 
 def _let_join(draft: Draft, who: StartConsumer) -> None:
-    """Add an op: a consumer joins, and subscribes what its group does now."""
+    """Add ops: a consumer joins, and subscribes what its group does now.
+
+    What a new group begins behind is there before.
+    """
     chance, joins = draft.chance, _as_the_others(draft, who)
     groups = {one.group for one in draft.joined.values()}
     if who.group not in groups and chance.one_in(BEGINS_LATE):
@@ -904,7 +907,10 @@ def send(draft: Draft) -> None:
 
 
 def _change_topic(draft: Draft) -> None:
-    """Add ops: a topic gets more or fewer queues, or is closed; then it is sent to."""
+    """Add ops: a topic gets more or fewer queues, or is closed; then it is sent to.
+
+    Or it is a group's topic of dead letters.
+    """
     chance, add = draft.chance, draft.add
     topic = chance.pick((*NEW_TOPICS, chance.pick(draft.space.addresses).topic))
     if draft.joined and chance.one_in(4):

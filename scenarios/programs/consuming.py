@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Final, Literal, TypeAlias
 
 from crashmq.models.files.record import SCHEDULE_TOPIC
-from crashmq.models.observations import EPOCH_MS
 from crashmq.models.ops import (
     AdvanceClock,
     AskBroker,
@@ -33,7 +32,7 @@ from crashmq.models.ops import (
     TakeQueue,
     Together,
 )
-from crashmq.scenarios.programs.asking import question
+from crashmq.scenarios.programs.asking import SINCE_EVER, question
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.drawn_ops import STOCK
 from crashmq.scenarios.programs.space import Address, often
@@ -78,8 +77,6 @@ BARRED: Final = 4
 RESET_TO: tuple[ResetTarget, ...] = often(("offset", 3), ("end", 1), ("time", 2))
 CUT: tuple[Op, ...] = often((PERSIST, 5), (Shutdown(), 2), (Restart(), 2))
 BEGINNINGS: tuple[FromWhere, ...] = ("last", "first", "timestamp")
-SINCE_EVER: Final = -EPOCH_MS
-"""As a time since the run began: the store's time 0."""
 TIMES_MS: tuple[int, ...] = (
     *(0, 1, 5_000, 10_000, 10_001, 30_000, -1, 1_000_000, SINCE_EVER),
 )

@@ -39,8 +39,8 @@ ENDS: tuple[End, ...] = often(("orderly", 2), ("cut short", 1), ("amid a put", 1
 """How a store ends whose files are damaged then; the put was never answered."""
 
 SPARED = 4  # of so many damages of a store that cleans, all but one are aged too
-ADJOINING = 4  # so often damage that is served around is next to other damage
-A_FIELD = 4  # bytes
+ADJOINING = 4  # where damage is served around, one of so many has more next to it
+A_FIELD = 4  # bytes of a record's first field
 UNROLLED = 4  # of so many expiries one rolls no file before
 CLEANING_FAILS = 4  # one cleaning of so many meets a fault, where there are any
 
