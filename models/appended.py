@@ -94,6 +94,10 @@ def differs_from_message(record: Record, message: MessageToPut) -> str:
     properties = record.properties
     if MULTI_DISPATCH in properties:
         properties.pop(MULTI_QUEUE_OFFSET, None)
-    if properties == message.properties:
-        return ""
-    return f"its properties are {properties}"
+    if properties != message.properties:
+        return f"its properties are {properties}"
+    if message.batch is not None:
+        own = message.own_properties
+        if record.properties_raw[: len(own)] != own:
+            return f"its properties do not begin with its own in the batch, {own!r}"
+    return ""

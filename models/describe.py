@@ -6,6 +6,7 @@ from typing import assert_never
 
 from crashmq.models.ops import (
     ALL_TIME_MS,
+    PROPERTY_END,
     RETRIED,
     SILENT,
     AdminOp,
@@ -149,10 +150,18 @@ def _describe_plant(op: PlantFile) -> str:
 
 
 def _describe_batch(op: PutBatch) -> str:
-    tagged = f" tagged {op.tags}" if op.tags else ""
+    said = {
+        " tagged": op.tags,
+        " with keys": op.keys,
+        " with properties": op.properties,
+        " for the light queues": op.multi_dispatch,
+    }
+    labels = ",".join([f"{name} {value}" for name, value in said.items() if value])
+    if op.properties_end != PROPERTY_END:
+        labels += f", properties ended by {op.properties_end!r}"
     waits = "" if op.wait_store_ok else ", not waiting for the flush"
     sizes = ", ".join(map(str, op.body_sizes))
-    return f"put a batch of {sizes} B to {op.topic}/{op.queue_id}{tagged}{waits}"
+    return f"put a batch of {sizes} B to {op.topic}/{op.queue_id}{labels}{waits}"
 
 
 def _describe_pull(op: PullMessage) -> str:

@@ -15,7 +15,7 @@ from crashmq.models.files.record import (
     SCHEDULE_TOPIC,
     is_light_queue,
 )
-from crashmq.models.ops import PutBatch, PutMessage, TransactionType
+from crashmq.models.ops import PROPERTY_END, PutBatch, PutMessage, TransactionType
 from crashmq.models.quickly_made import quickly_made
 
 RECORD_OVERHEAD = 91
@@ -28,7 +28,6 @@ PROPERTIES_SIZE_MAX = 32767
 MULTI_DISPATCH = "INNER_MULTI_DISPATCH"
 MULTI_QUEUE_OFFSET = "INNER_MULTI_QUEUE_OFFSET"
 OWN_WAIT = "WAIT\x01true\x02"
-OF_BATCH_WAIT = "WAIT\x01false\x02"
 FIRST_BORN_MS = 1_600_000_000_000
 
 _TRANSACTION_BITS: dict[TransactionType, int] = {
@@ -73,8 +72,10 @@ class MessageToPut:
         is_delivered: its delay is over, and the broker puts it into its real topic.
         says_wait_twice: its batch has WAIT=false and it has WAIT=true, so that the
             properties have both, its own first.
+        properties_end: what follows the last value of its own properties, in a batch.
         properties: by RocketMQ's names, computed from the other fields.
-        properties_size: bytes of the properties as the producer sends them.
+        properties_size: bytes of the properties in its record, but for those that the
+            store adds.
     """
 
     topic: str
@@ -99,6 +100,7 @@ class MessageToPut:
     real_queue_id: int = 0
     is_delivered: bool = False
     says_wait_twice: bool = False
+    properties_end: str = PROPERTY_END
     properties: dict[str, str] = field(init=False, compare=False)
     properties_size: int = field(init=False, compare=False)
 
@@ -124,6 +126,8 @@ class MessageToPut:
         text = "".join([*properties, *properties.values()])
         size = len(text.encode()) + 2 * len(properties)
         size += len(OWN_WAIT) if self.says_wait_twice else 0
+        size += len(self.properties_end) - len(PROPERTY_END)
+        size += self.says_wait_twice and self.lacks_separator
         object.__setattr__(self, "properties_size", size)
 
     @property
@@ -137,6 +141,28 @@ class MessageToPut:
         if self.topic == SCHEDULE_TOPIC:
             return self.real_topic, self.real_queue_id
         return self.topic, self.queue_id
+
+    @property
+    def lacks_separator(self) -> bool:
+        """Whether its last own property is not ended, so that whoever adds one must."""
+        return not self.properties_end.endswith(PROPERTY_END)
+
+    @property
+    def prop_crc_size(self) -> int:
+        """The bytes that a CRC over all of its record takes among its properties."""
+        return PROP_CRC_SIZE + (self.lacks_separator and not self.says_wait_twice)
+
+    @property
+    def own_properties(self) -> bytes:
+        """Its properties as the body of a batch holds them, where its own WAIT counts.
+
+        Source: Message#setWaitStoreMsgOK, which clients call for each message.
+        """
+        own = dict(self.properties)
+        if self.says_wait_twice:
+            own["WAIT"] = "true"
+        pairs = [f"{name}\x01{value}" for name, value in own.items()]
+        return (PROPERTY_END.join(pairs) + self.properties_end).encode()
 
     @property
     def waits_for_sync(self) -> bool:
@@ -232,11 +258,13 @@ def message_for(
         prepared_offset if ends else 0,
         op.multi_dispatch,
         op.delay_level,
-        # One without a value is none, and of two of a name the last one counts.
-        user_properties=";".join(
-            [f"{n}={v}" for n, v in _pairs_in(op.properties).items()]
-        ),
+        user_properties=_said_last(op.properties),
     )
+
+
+def _said_last(text: str) -> str:
+    """Without what has no value; of two of a name the last one counts."""
+    return ";".join([f"{name}={value}" for name, value in _pairs_in(text).items()])
 
 
 def _pairs_in(text: str) -> dict[str, str]:
@@ -246,11 +274,11 @@ def _pairs_in(text: str) -> dict[str, str]:
 
 
 def batch_for(
-    op: PutBatch, life: int, step: int, place: int, extra_size: int
+    op: PutBatch, life: int, step: int, place: int, *, prop_crc: bool = False
 ) -> list[MessageToPut]:
     """The messages of one batch; arguments as for ``message_for``.
 
-    ``extra_size`` is how many bytes the store adds to each record.
+    ``prop_crc``: the store ends each record with a CRC over all of it.
     """
     messages = [
         MessageToPut(
@@ -258,17 +286,23 @@ def batch_for(
             op.queue_id,
             _body(size, life, step, place + number),
             op.tags,
-            "",
+            op.keys,
             _unique_key(life, step, place + number),
             op.wait_store_ok,
             flag=number,
             says_wait_twice=not op.wait_store_ok,
             born_timestamp=_born_timestamp(life, step, place),
             born_host=_born_host(life, step, v6=False),
+            multi_dispatch=op.multi_dispatch,
+            user_properties=_said_last(op.properties),
+            properties_end=op.properties_end,
         )
         for number, size in enumerate(op.body_sizes)
     ]
-    sizes = [message.record_size + extra_size for message in messages]
+    sizes = [
+        message.record_size + (message.prop_crc_size if prop_crc else 0)
+        for message in messages
+    ]
     return [
         replace(message, batch=BatchPlace(number, sum(sizes[:number]), sum(sizes)))
         for number, message in enumerate(messages)

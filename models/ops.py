@@ -41,6 +41,9 @@ ServiceName = Literal[
 ]
 SERVICE_NAMES: tuple[ServiceName, ...] = get_args(ServiceName)
 
+PROPERTY_END = "\x02"
+"""What separates a message's properties, and mostly ends the last one."""
+
 ALL_TIME_MS = 1 << 62
 """More milliseconds than any clock says: no bound."""
 
@@ -255,13 +258,24 @@ class PutMessage:
 
 @dataclass(frozen=True, slots=True)
 class PutBatch:
-    """Put several messages of one queue at once: all of them, or none."""
+    """Put several messages of one queue at once: all of them, or none.
+
+    Attributes:
+        tags, keys, properties, multi_dispatch: of each message, as of a single one.
+        wait_store_ok: of the batch; its messages say for themselves that they wait.
+        properties_end: what follows the last value of each message's properties; some
+            producers leave the separator out, or send a name without a value.
+    """
 
     topic: str
     queue_id: int
     body_sizes: tuple[int, ...]
     tags: str = ""
     wait_store_ok: bool = True
+    keys: str = ""
+    properties: str = ""
+    multi_dispatch: str = ""
+    properties_end: str = PROPERTY_END
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,6 +169,11 @@ _PROPERTY = _text(
     r"[^\1\2]{0,100000}",
     "a property: at most 100000 characters, none of the separators U+0001 and U+0002",
 )
+_PROPERTIES_END = _text(
+    r"(?:\x02(?:[^\x01\x02]{1,1000}\x01?\x02){0,8})?",
+    "an end of properties: nothing, or U+0002 and at most 8 names without a value, "
+    "each ended by U+0002 or by U+0001 and U+0002",
+)
 _ASKED = _text(r".{0,100000}", "a text of at most 100000 characters")
 _EXPRESSION = _text(
     r"(?!(?:\s*\|\|)+\s*\Z).{1,10000}",
@@ -245,6 +250,10 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
         "queue_id": _ANY,
         "body_sizes": Many(1000, ((0, _PART_SIZE_MAX),)),
         "tags": _PROPERTY,
+        "keys": _PROPERTY,
+        "properties": _PROPERTY,
+        "multi_dispatch": _PROPERTY,
+        "properties_end": _PROPERTIES_END,
     },
     SendMessage: {
         "topic": _CONSUMED,
@@ -580,10 +589,12 @@ class _Asked:
                     texts = len(topic) + len(tags) + len(keys)
                     size += 4 * (texts + len(event.multi_dispatch))
                     asked._add(1, size, len(light), 1 + len(keys.split(" ")))
-                case PutBatch(topic, _, sizes, tags):
-                    each = 4 * (len(topic) + len(tags))
-                    total = sum(sizes) + len(sizes) * each
-                    asked._add(len(sizes), total, 0, len(sizes))
+                case PutBatch(topic, _, sizes, tags, _, keys):
+                    texts = len(topic) + len(tags) + len(keys) + len(event.properties)
+                    texts += len(event.multi_dispatch) + len(event.properties_end)
+                    total = sum(sizes) + len(sizes) * 4 * texts
+                    each = 1 + len(keys.split(" "))
+                    asked._add(len(sizes), total, 0, len(sizes) * each)
                 case SendMessage(topic, _, size):
                     # It may be a dead letter, and a topic's name comes twice if it
                     # is delayed.

@@ -50,6 +50,7 @@ _PLAIN: dict[str, Any] = {
 }
 
 OneMessage = TypeVar("OneMessage", PutMessage, SendMessage)
+OneCall = TypeVar("OneCall", PutMessage, SendMessage, PutBatch)
 OnQueue = TypeVar("OnQueue", PutMessage, PutBatch, PullMessage, SearchOffset)
 
 
@@ -257,7 +258,7 @@ def _simpler_send(op: SendMessage) -> Iterator[Op]:
     yield from _smaller(op)
 
 
-def _plainer(op: OneMessage) -> Iterator[OneMessage]:
+def _plainer(op: OneCall) -> Iterator[OneCall]:
     """The op with one of its fields at its default."""
     for field in fields(op):
         plain = field.default
@@ -276,9 +277,7 @@ def _simpler_batch(op: PutBatch) -> Iterator[Op]:
     yield from _simpler_queue(op)
     if len(op.body_sizes) == 1:
         yield PutMessage(op.topic, op.queue_id, op.body_sizes[0])
-    for name in ("tags", "wait_store_ok"):
-        if getattr(op, name) != _PLAIN[name]:
-            yield replace(op, **{name: _PLAIN[name]})
+    yield from _plainer(op)
     sizes = op.body_sizes
     for number, size in enumerate(sizes):
         yield replace(op, body_sizes=sizes[:number] + sizes[number + 1 :])
@@ -454,7 +453,7 @@ def _plain(event: Event) -> Event:
     if isinstance(event, PutMessage):
         return replace(event, **_PLAIN)
     if isinstance(event, PutBatch):
-        return replace(event, tags="", wait_store_ok=True)
+        return PutBatch(event.topic, event.queue_id, event.body_sizes)
     return event
 
 

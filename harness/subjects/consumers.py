@@ -206,7 +206,8 @@ class Consumers:
         """Let the consumer apply its reset, forget the queue and begin with it."""
         queue = MessageQueue(topic, BROKER_NAME, queue_id)
         store = self._store_of(group)
-        self._manager.query_then_erase_reset_offset(topic, group, queue_id)
+        for _ in ("is told", "has followed"):
+            self._manager.query_then_erase_reset_offset(topic, group, queue_id)
         store.remove_offset(queue)
         try:
             return QueueTaken(

@@ -71,7 +71,7 @@ from crashmq.models.history import (
     SubscriptionAsked,
     TimePassed,
 )
-from crashmq.models.messages import PROP_CRC_SIZE, MessageToPut, batch_for, message_for
+from crashmq.models.messages import MessageToPut, batch_for, message_for
 from crashmq.models.observations import (
     Armed,
     BrokerPulled,
@@ -218,7 +218,7 @@ class Interpreter:
         self._deliverer = MAIN
         if levels is not None:
             self._subject.tell_deliveries(self._put_of_broker)
-        self._extra_size = PROP_CRC_SIZE if prop_crc else 0
+        self._prop_crc = prop_crc
         self._prepared_offset = 0
         self._lacks = EVERYTHING - capabilities_of(subject)
         self._life = life
@@ -536,7 +536,7 @@ class Interpreter:
         if not self._subject.is_up:
             return Skipped("the store is down")
         place = self._running.puts
-        messages = batch_for(op, self._life, self._step, place, self._extra_size)
+        messages = batch_for(op, self._life, self._step, place, prop_crc=self._prop_crc)
         asked = self._ask(who, tuple(messages))
         answer, waited_ms = self._timed(partial(self._subject.put_batch, messages))
         if not isinstance(answer, Put):
@@ -719,7 +719,7 @@ class Interpreter:
         return Put(
             answer.status,
             answer.phy_offset + batch.before,
-            message.record_size + self._extra_size,
+            message.record_size + (message.prop_crc_size if self._prop_crc else 0),
             answer.queue_offset + batch.number,
             took_ms=answer.took_ms,
             flushed_where=answer.flushed_where,

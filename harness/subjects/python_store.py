@@ -171,8 +171,9 @@ class PythonStore:
         inner = [
             InnerMessage(
                 message.body,
-                _said_by_itself(message),
+                {},
                 message.flag,
+                message.own_properties,
             )
             for message in messages
         ]
@@ -767,17 +768,6 @@ class PythonStore:
         """End the current life, if there is one, and what waited to run for it."""
         self._end_life()
         self._runtime.close()
-
-
-def _said_by_itself(message: MessageToPut) -> dict[str, str]:
-    """The properties of a message in a batch, where its own WAIT counts.
-
-    Source: Message#setWaitStoreMsgOK, which clients call for each message.
-    """
-    own = dict(message.properties)
-    if "WAIT" in own:
-        own["WAIT"] = "true"
-    return own
 
 
 _SKIPPED_NO_PROGRESS = Skipped("the store keeps no progress")

@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from crashmq.models.history import OneQueue
+from crashmq.models.ops import ALL_TIME_MS
 from crashmq.models.plain_state import Forked
 
 FIRST_PULL_MS: Final = 500
 FLOW_CONTROL_MS: Final = 50
 REFUSED_MS: Final = 1_000
 TIME_OUT_MS: Final = 30_000
-ANY_TIME: Final = -1
+ANY_TIME: Final = -ALL_TIME_MS
 ANY_NUMBER: Final = 1 << 30
 
 PullState: TypeAlias = Literal["waits", "sent", "refused", "found", "unsure"]

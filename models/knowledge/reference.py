@@ -20,7 +20,7 @@ from itertools import pairwise
 from crashmq.models.appended import Appended
 from crashmq.models.files.deleted import ALL_QUEUES, DeletedImage
 from crashmq.models.files.store_image import Record
-from crashmq.models.messages import MULTI_QUEUE_OFFSET, PROP_CRC_SIZE, MessageToPut
+from crashmq.models.messages import MULTI_QUEUE_OFFSET, MessageToPut
 from crashmq.models.observations import Positions, Put
 from crashmq.models.ops import CrashKind
 from crashmq.models.plain_state import Forked
@@ -131,7 +131,7 @@ class ReferenceModel(Forked):
         size = message.properties_size
         if message.multi_dispatch and (offsets := self.light_offsets(message)):
             size += len(MULTI_QUEUE_OFFSET) + len(offsets) + 2
-        return size + PROP_CRC_SIZE if self.prop_crc else size
+        return size + message.prop_crc_size if self.prop_crc else size
 
     def record_size(self, message: MessageToPut) -> int:
         """The size in bytes of a message's record if it is put next."""

@@ -134,6 +134,8 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
         case PullSent(queue, queue_offset, commit_offset):
             yield from _needs_lock(at, queue)
             yield from _saw_pull(at, queue, queue_offset)
+            if known.key_of(queue) in at.known.progress.told:
+                at.known.progress.told[known.key_of(queue)] = True
             if commit_offset >= 0:
                 _saw_commit(at, queue, commit_offset)
         case PullReceived():
@@ -230,7 +232,8 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
         end = at.known.model.next_queue_offset((queue.topic, queue.queue_id))
         told = answer.next_begin_offset
         yield PullMoved(*at, queue, told, end, where_moved(at, answer, share))
-        at.known.progress.pending.pop(known.key_of(queue), None)
+        if at.known.progress.pending.pop(known.key_of(queue), None) is not None:
+            at.known.progress.told[known.key_of(queue)] = False
         again = share.begins_again(answer.next_begin_offset)
         # It may have given that pull up by now, and go on from where it asked, or from
         # where a later pull has ended.
@@ -238,6 +241,8 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
         return
     if answer.code not in READ:
         return
+    if at.known.progress.told.get(known.key_of(queue)):
+        del at.known.progress.told[known.key_of(queue)]
     wanted = share.wanted
     if wanted != _wanted(at, queue):
         return  # it asks for something else by now, and takes no answer to that
@@ -324,8 +329,8 @@ def _stop_at_commit(
     share = known.shares.get(queue)
     if share is None or share.life != known.life or known.is_broadcast(queue.client):
         return  # it may name an offset of a log that has lost its end since
-    if at.known.progress.pending.get(known.key_of(queue)):
-        return  # until it has heard of a reset, what it tells is dropped
+    if at.known.progress.may_drop(known.key_of(queue)):
+        return  # until it has followed a reset, what it tells is dropped
     end = at.known.model.next_queue_offset((queue.topic, queue.queue_id))
     yield ConsumerCommitted(*at, queue, offset, kept, end)
 

@@ -218,7 +218,7 @@ def _settle_single_commits(at: At, before: Mapping[OffsetKey, frozenset[int]]) -
     for op, seen in _answers(at).values():
         if isinstance(op, CommitOffset) and isinstance(seen, Committed):
             key = _key_of(op)
-            if writers[key] == 1 and key not in progress.pending:
+            if writers[key] == 1 and not progress.may_drop(key):
                 was = before.get(key, frozenset({NO_OFFSET}))
                 told = frozenset({seen.offset})
                 progress.now[key] = told if seen.accepted else was
@@ -419,11 +419,11 @@ def _answered_of_queue(at: At, op: QueueOp, seen: object) -> Iterator[Moment]:
     pending, possible = progress.pending.get(key), progress.of(key)
     match op, seen:
         case CommitOffset(), Committed(told, accepted):
-            if is_alone and pending is None:
+            is_certain = is_alone and not progress.may_drop(key)
+            if is_certain:
                 yield OffsetCommitted(*at, key, told, op.offset, possible)
                 yield CommitAnswered(*at, key, told, accepted, _end(at, op))
             if accepted and not (pending and is_alone):  # else it is dropped
-                is_certain = is_alone and pending is None
                 progress.set(key, told, is_certain=is_certain)
         case QueryOffset(), OffsetKept(offset):
             yield OffsetAnswered(*at, key, offset, possible, bool(pending))
@@ -534,8 +534,13 @@ def _saw_pull(
         # It is not known either whether a reset is pending.
         progress.set(key, told or 0, is_certain=pending is None)
     yield OffsetBehindPull(*at, key, seen.kept, progress.of(key), told)
-    if pending is None or not is_read:
+    if not is_read:
         return
+    if pending is None:
+        if is_alone:
+            progress.told.pop(key, None)
+        return
+    progress.told[key] = False
     target = min(progress.of(key)) if len(progress.of(key)) == 1 else -1
     progress.pulls.resets[seen.number] = target if pending and is_alone else -1
     if is_alone:

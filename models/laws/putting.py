@@ -11,8 +11,6 @@ from crashmq.models.limits import SYNC_TIMEOUT_MS
 from crashmq.models.messages import (
     FILLER_SIZE_MIN,
     MULTI_QUEUE_OFFSET,
-    OF_BATCH_WAIT,
-    PROP_CRC_SIZE,
     PROPERTIES_SIZE_MAX,
     TOPIC_SIZE_MAX,
     MessageToPut,
@@ -26,6 +24,7 @@ _TOPIC = re.compile(r"(?!\.{1,2}\Z)[^/\0\n\ud800-\udfff]+")
 _APPENDED = frozenset({"PUT_OK", "FLUSH_DISK_TIMEOUT"})
 _INNER_BATCH_FLAG = 0x80
 _I32 = 1 << 31
+_GIVEN_BY_THE_STORE = frozenset({MULTI_QUEUE_OFFSET, "INNER_NUM"})
 
 
 @law(
@@ -232,18 +231,16 @@ def no_put_after_a_failed_flush(answer: Put) -> Iterator[Violation]:
 def _expected_of_batch(
     messages: Sequence[MessageToPut], total: int, setup: Setup
 ) -> PutStatus:
-    # A batch says once for all that it does not wait; its messages say WAIT=true.
-    inner = [
-        message.properties_size - (0 if message.wait_store_ok else len(OF_BATCH_WAIT))
-        for message in messages
-    ]
+    inner = [len(message.own_properties) for message in messages]
     if any(size > PROPERTIES_SIZE_MAX for size in inner):
         return "PROPERTIES_SIZE_EXCEEDED"
     payload = sum(inner) + sum([len(message.body) + 22 for message in messages])
     if not messages or payload > setup.max_message_size:
         return "MESSAGE_ILLEGAL"
-    added = PROP_CRC_SIZE if setup.prop_crc else 0
+    if setup.multi_dispatch and any(message.light_queues for message in messages):
+        return "MESSAGE_ILLEGAL"  # a batch takes no offsets in light queues
     for message in messages:
+        added = message.prop_crc_size if setup.prop_crc else 0
         size = message.record_size + added
         status = _expected_status(message, setup, size, message.properties_size + added)
         if status != "PUT_OK":
@@ -258,7 +255,7 @@ def _expected_once_due(message: MessageToPut, setup: Setup) -> PutStatus:
     Its light queues are taken as long as they can be: they are not known yet.
     """
     delivered = message.delivered()
-    added = PROP_CRC_SIZE if setup.prop_crc else 0
+    added = delivered.prop_crc_size if setup.prop_crc else 0
     if setup.multi_dispatch and delivered.light_queues:
         places = 20 * len(delivered.light_queues) - 1
         added += len(MULTI_QUEUE_OFFSET) + places + 2
@@ -279,6 +276,8 @@ def _expected_status(
                 return once_due
         elif message.sys_flag & 0x4 == 0 and abs(message.delay_level) >= _I32:
             return "MESSAGE_ILLEGAL"
+    if not _GIVEN_BY_THE_STORE.isdisjoint(message.properties):
+        return "MESSAGE_ILLEGAL"
     lights = setup.multi_dispatch and message.light_queues
     if lights and message.asks_for_no_light_queue:
         return "MESSAGE_ILLEGAL"

@@ -17,6 +17,7 @@ from functools import cache
 from typing import TypeAlias
 
 from crashmq.models.ops import (
+    PROPERTY_END,
     AdvanceClock,
     Crash,
     Damage,
@@ -228,6 +229,11 @@ def _values_of_event(event: Event) -> Iterator[Value]:
             yield from _of_message(event)
         case PutBatch(body_sizes=sizes):
             yield f"batch.count={_amount(len(sizes))}"
+            yield f"batch.keys={_amount(len(event.keys.split()))}"
+            yield f"batch.properties={'some' if event.properties else 'none'}"
+            yield f"batch.multi_dispatch={'some' if event.multi_dispatch else 'none'}"
+            is_usual = event.properties_end == PROPERTY_END
+            yield f"batch.end={'usual' if is_usual else 'odd'}"
         case Crash(kind=kind, survivors=survivors):
             yield f"crash.kind={kind}"
             yield f"crash.survivors={survivors.kind}"

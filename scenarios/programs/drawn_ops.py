@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from crashmq.models.ops import (
     BOUNDARIES,
+    PROPERTY_END,
     AdvanceClock,
     Crash,
     Damage,
@@ -19,7 +20,6 @@ from crashmq.models.ops import (
     Op,
     PlantFile,
     PullMessage,
-    PutBatch,
     PutMessage,
     QueryMessage,
     RunService,
@@ -35,8 +35,10 @@ from crashmq.models.program import Setup
 from crashmq.scenarios.programs.chance import Chance
 from crashmq.scenarios.programs.space import (
     BLANK_SIZE_MIN,
+    PROPERTY_ENDS,
     Address,
     Label,
+    Size,
     Space,
     TogetherKind,
     often,
@@ -52,6 +54,12 @@ BEYOND_THE_END = (0, 1, 8, 9, -1, 300)
 
 STOCK = (6, 24)
 """Fewest and most messages that a queue is stocked with at once."""
+
+LABELLED = 4
+"""One of so many stocks has messages with a label of the space."""
+
+STOCKED_SIZE_MAX = 300
+"""The bytes of a record above which such a message has no label after all."""
 
 PLACED = 4
 """Of so many damages all but one have a place that says something."""
@@ -160,16 +168,24 @@ class OpDrawer:
             pick(space.addresses),
             tuple(sizes),
             pick(space.labels),
+            pick(PROPERTY_ENDS),
         )
 
     def stock(self, address: Address | None = None) -> Op:
         """Put a batch of 6 to 24 small messages into a queue, for groups to read."""
         if address is None:
             address = self._chance.pick(self._space.addresses)
-        count = self._chance.integer(*STOCK)
-        size = record_overhead(address.topic, Label()) + 1
+        count, label = self._chance.integer(*STOCK), Label()
+        if self._chance.one_in(LABELLED):
+            label = self._chance.pick(self._space.labels)
+        size = record_overhead(address.topic, label) + 1
+        if size > STOCKED_SIZE_MAX or label.multi_dispatch:
+            label, size = Label(), record_overhead(address.topic, Label()) + 1
         self.whereabouts.put(address, size, count)
-        return PutBatch(*address, (1,) * count)
+        one = Size(extra=1)
+        return put_batch(
+            self._log_file_size, address, (one,) * count, label, PROPERTY_END
+        )
 
     def pull(self) -> Op:
         """A pull at an offset before the first message, past the last, or between."""

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 from crashmq.models.ops import (
     ALL_TIME_MS,
+    PROPERTY_END,
     ConsumeStatus,
     CrashKind,
     DamageKind,
@@ -357,14 +358,32 @@ def put_message(
     return PutMessage(address.topic, address.queue_id, body_size, *label)
 
 
+PROPERTY_ENDS = often(
+    (PROPERTY_END, 5), ("", 2), (f"{PROPERTY_END}x\x01{PROPERTY_END}", 1)
+)
+"""How a batch's messages end their properties: properly, not at all, with a name."""
+
+
 @cache
 def put_batch(
-    log_file_size: int, address: Address, sizes: tuple[Size, ...], label: Label
+    log_file_size: int,
+    address: Address,
+    sizes: tuple[Size, ...],
+    label: Label,
+    properties_end: str,
 ) -> PutBatch:
-    """The batch for these choices; of the label only tags and WAIT are used."""
+    """The batch for these choices; of the label only properties are used."""
     puts = [put_message(log_file_size, address, size, label) for size in sizes]
-    bodies = tuple([put.body_size for put in puts])
-    return PutBatch(*address, bodies, label.tags, label.wait_store_ok)
+    return PutBatch(
+        *address,
+        tuple([put.body_size for put in puts]),
+        label.tags,
+        label.wait_store_ok,
+        label.keys,
+        label.properties,
+        label.multi_dispatch,
+        properties_end,
+    )
 
 
 def record_overhead(topic: str, label: Label) -> int:

@@ -117,6 +117,23 @@ def test_a_reset_is_pending_until_the_client_meets_it(
     assert manager.query_offset("g", "T", 0) == 510
 
 
+def test_a_client_is_behind_a_reset_until_it_follows(
+    manager: ConsumerOffsetManager,
+) -> None:
+    manager.assign_reset_offset("T", "g", 0, 200)
+    assert manager.is_behind_a_reset("T", "g", 0, 200)  # nobody was told
+    manager.query_then_erase_reset_offset("T", "g", 0)
+
+    assert manager.is_behind_a_reset("T", "g", 0, 510)
+    assert not manager.is_behind_a_reset("T", "g", 0, 200)
+    assert not manager.is_behind_a_reset("T", "g", 0, 510)
+
+    manager.assign_reset_offset("T", "g", 0, 300)
+    manager.query_then_erase_reset_offset("T", "g", 0)
+    assert manager.query_then_erase_reset_offset("T", "g", 0) is None  # it pulls on
+    assert not manager.is_behind_a_reset("T", "g", 0, 510)
+
+
 def test_a_pending_reset_is_not_written() -> None:
     disk = SimDisk()
     manager = manager_on(disk)

@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "350a471a27856bb172a4f218e5a0774472b7f34fd161f0dc068f8dcd72d54f0b"
+DEFAULTS = "3c8110a15849b2d18ab30ec084bc9d3762f3f0a95590f2f3d63f69aec6de0fcd"
 
 
 def saved(path: Path, **changes: Any) -> Path:

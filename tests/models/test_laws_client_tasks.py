@@ -13,7 +13,7 @@ from crashmq.harness.subjects.python_store import PythonStore
 from crashmq.models.brokers import broker_of
 from crashmq.models.history import OneQueue
 from crashmq.models.knowledge.allocation import share_of
-from crashmq.models.knowledge.due_pulls import DuePull, DuePulls
+from crashmq.models.knowledge.due_pulls import ANY_TIME, DuePull, DuePulls
 from crashmq.models.laws.client_tasks import (
     a_client_renews_what_runs_out,
     a_consumer_begins_where_it_is_told,
@@ -85,7 +85,7 @@ def test_after_what_nobody_saw_a_round_is_due_in_half_a_minute() -> None:
     assert due.pulls[AT_C0].state == "sent"
 
     due.unsure(500, frozenset({"c0"}))
-    assert due.pulls[AT_C0] == DuePull("unsure", -1, 30_500)
+    assert due.pulls[AT_C0] == DuePull("unsure", ANY_TIME, 30_500)
 
 
 def test_a_queue_that_is_given_up_is_due_no_more() -> None:

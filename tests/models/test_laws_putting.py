@@ -47,7 +47,7 @@ def test_a_put_beside_its_place_breaks_put_1() -> None:
 
 
 def batch(*sizes: int) -> tuple[list[MessageToPut], Put]:
-    messages = batch_for(PutBatch("T0", 0, sizes), 1, 2, 0, 0)
+    messages = batch_for(PutBatch("T0", 0, sizes), 1, 2, 0)
     total = sum(message.record_size for message in messages)
     host = "7F00000100002AA0"
     ends = accumulate([message.record_size for message in messages], initial=0)

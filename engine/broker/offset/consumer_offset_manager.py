@@ -16,13 +16,15 @@ message can get such an offset.
 When a topic or group is deleted, its offsets are removed durably before it, and commits
 are refused meanwhile; so no message of a new topic is skipped because of an old offset.
 
-A reset on the server stays pending until the client's next pull picks it up: until then
+A reset on the server stays pending until the client's next pull picks it up. Until the
+client has followed it, that is until the pull after that one or a commit of its offset,
 commits are answered and dropped. Pending resets are not written.
 
 Source: org.apache.rocketmq.broker.offset.ConsumerOffsetManager, RocketMQ 5.3.0, and its
 file byte for byte. Differs: a start lowers offsets, commits past a queue's end are
-refused, a removal is durable, and a query removes nothing. A lock guards the table, so
-that concurrent first commits are not lost, and a persist writes a consistent snapshot.
+refused, and so are those of a client that has not followed a reset; a removal is
+durable, and a query removes nothing. A lock guards the table, so that concurrent first
+commits are not lost, and a persist writes a consistent snapshot.
 """
 
 from __future__ import annotations
@@ -57,6 +59,9 @@ _TABLE_BINS, _QUEUES_BINS, _GROUPS_BINS, _TOPICS_BINS = 1024, 64, 128, 8
 LOWER = probe("consumer_offset.commit.lower", "a commit was lower than the one before")
 PENDING = probe("consumer_offset.reset.pending", "a query met a reset that is pending")
 MET = probe("consumer_offset.reset.met", "a client met the reset of its queue")
+BEHIND = probe(
+    "consumer_offset.reset.behind", "a commit came before its client followed a reset"
+)
 REMOVED = probe("consumer_offset.removed", "the offsets of a topic or group went")
 KEPT = probe("consumer_offset.removal.failed", "a deletion failed and kept the offsets")
 TOO_HIGH = probe(
@@ -90,6 +95,7 @@ class ConsumerOffsetManager:
         self._lock = runtime.lock()
         self._offset_table: OffsetTable = {}
         self._reset_offset_table: OffsetTable = {}
+        self._told_offset_table: OffsetTable = {}
         self._pull_offset_table: OffsetTable = {}
         self._under_removal: list[Part] = []
         self._end_of: Callable[[str, int], int] | None = None
@@ -270,6 +276,7 @@ class ConsumerOffsetManager:
                 RESET_TOO_HIGH.hit()
                 return False
             self._reset_offset_table.setdefault(key, {})[queue_id] = offset
+            self._told_offset_table.get(key, {}).pop(queue_id, None)
             self._offset_table.setdefault(key, {})[queue_id] = offset
         return True
 
@@ -278,16 +285,42 @@ class ConsumerOffsetManager:
         with self._lock:
             return queue_id in self._reset_offset_table.get(_key(topic, group), {})
 
+    def is_behind_a_reset(
+        self, topic: str, group: str, queue_id: int, offset: int
+    ) -> bool:
+        """Whether whoever commits an offset has not followed a reset yet.
+
+        The commit of the reset's own offset follows it. Any other one comes from
+        before: its client has not handled the answer that tells it to go on elsewhere.
+        """
+        key = _key(topic, group)
+        with self._lock:
+            if queue_id in self._reset_offset_table.get(key, {}):
+                return True
+            told = self._told_offset_table.get(key, {})
+            if told.get(queue_id, offset) != offset:
+                BEHIND.hit()
+                return True
+            told.pop(queue_id, None)
+        return False
+
     def query_then_erase_reset_offset(
         self, topic: str, group: str, queue_id: int
     ) -> int | None:
         """Take the pending reset of a queue; None: there is none.
 
+        Whoever asks again has followed the reset that it was told.
+
         Source: ConsumerOffsetManager#queryThenEraseResetOffset.
         """
+        key = _key(topic, group)
         with self._lock:
-            offsets = self._reset_offset_table.get(_key(topic, group), {})
-            pending = offsets.pop(queue_id, None)
+            pending = self._reset_offset_table.get(key, {}).pop(queue_id, None)
+            told = self._told_offset_table.setdefault(key, {})
+            if pending is None:
+                told.pop(queue_id, None)
+            else:
+                told[queue_id] = pending
         if pending is not None:
             MET.hit()
         return pending
@@ -307,6 +340,7 @@ class ConsumerOffsetManager:
             if offsets is not None and not is_going:
                 self._offset_table[_key(topic, target)] = dict(offsets)
                 self._reset_offset_table.pop(_key(topic, target), None)
+                self._told_offset_table.pop(_key(topic, target), None)
 
     def clean_offset_by_topic(self, topic: str) -> None:
         """Remove all groups' offsets on a topic, durably.
@@ -346,6 +380,7 @@ class ConsumerOffsetManager:
             gone = _take(self._offset_table, part)
             gone_resets = _take(self._reset_offset_table, part)
             _take(self._pull_offset_table, part)
+            _take(self._told_offset_table, part)
         try:
             if gone:
                 REMOVED.hit()

@@ -55,7 +55,7 @@ class ConsumerManageProcessor:
         client_id: str = "",
         broker_life: int = 0,
     ) -> ResponseCode:
-        """Commit an offset; while a reset is pending it is answered and dropped.
+        """Commit an offset; before its client follows a reset it is dropped.
 
         A commit from an earlier life of the log (``RecoveredEnds``) is dropped as well.
         A negative offset, or one past the queue's end, is refused as an invalid
@@ -66,7 +66,7 @@ class ConsumerManageProcessor:
         """
         if queue_id < 0 or offset < 0:
             return ResponseCode.INVALID_PARAMETER
-        if self._manager.has_offset_reset(topic, group, queue_id):
+        if self._manager.is_behind_a_reset(topic, group, queue_id, offset):
             SWALLOWED.hit()
             return ResponseCode.SUCCESS
         if self._ends.is_stale(client_id, topic, queue_id, offset, broker_life):
