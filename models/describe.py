@@ -12,6 +12,7 @@ from crashmq.models.ops import (
     AdminOp,
     AdvanceClock,
     AskBroker,
+    ChangeConfig,
     ChangeTopic,
     CleanOffsets,
     CleanTopics,
@@ -111,10 +112,10 @@ def describe(op: Event) -> str:
             return _describe_admin(op)
         case FillDisk(percent):
             return f"fill the disk to {percent} %" if percent else "free the disk"
-        case Shutdown():
-            return "shutdown"
-        case Restart():
-            return "restart"
+        case ChangeConfig(option, value):
+            return f"configure {option} = {value}"
+        case Shutdown() | Restart():
+            return type(op).__name__.lower()
         case During() | Session() | Together():
             return _describe_made_of_ops(op)
         case Damage(file, kind, at, size):

@@ -39,6 +39,7 @@ from crashmq.models.observations import (
 from crashmq.models.ops import (
     SILENT,
     AdvanceClock,
+    ChangeConfig,
     ConsumerEnd,
     ConsumeStatus,
     Crash,
@@ -683,6 +684,14 @@ class FilePlanted:
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
+class ConfigChanged:
+    """An option of the store was changed while the store was down."""
+
+    change: ChangeConfig
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True)
 class Raised:
     """A call to the store raised."""
 
@@ -770,6 +779,7 @@ Happening: TypeAlias = (
     | TimePassed
     | FileDamaged
     | FilePlanted
+    | ConfigChanged
     | Raised
     | LifeEnded
     | OpEnded
@@ -1311,6 +1321,7 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None] | None] = {
     TimePassed: _take_time,
     FileDamaged: _adds("damaged", "damaged"),
     FilePlanted: _adds("planted", "planted"),
+    ConfigChanged: None,
     Raised: _adds("raised", "failed"),
     LifeEnded: Step._end_life,
     OpEnded: Step._end_op,

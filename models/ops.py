@@ -97,6 +97,19 @@ Question = Literal[
 ]
 IPv6Hosts = Literal["none", "born", "store", "both"]
 TransactionType = Literal["none", "prepared", "commit", "rollback"]
+Option = Literal[
+    "flush_mode",
+    "transient_store_pool",
+    "preallocate",
+    "flush_least_pages",
+    "checks_crc",
+    "read_window",
+    "in_memory_size",
+    "start_window",
+    "reserved_hours",
+    "delete_batch",
+    "cleans_forcibly",
+]
 ScheduleKind = Literal["preempt", "pct"]
 Grain = Literal["calls", "lines"]
 
@@ -120,6 +133,7 @@ class Capability(Enum):
     TAKES_DAMAGE = "its files can be changed while it is down"
     FINDS_STORES = "it can start on a directory that RocketMQ wrote"
     HAS_ROOM = "foreign files can fill its disk, and its files' times can be set"
+    CHANGES_CONFIG = "its configuration can change while it is down"
     PUTS_BATCHES = "it takes batches of messages"
     SEARCHES = "it finds messages by phy_offset, time or key"
     DELETES = "it deletes topics and, on request, expired messages"
@@ -777,6 +791,14 @@ class FillDisk:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeConfig:
+    """Give an option of the setup another value, while the store is down."""
+
+    option: Option
+    value: bool | int | str
+
+
+@dataclass(frozen=True, slots=True)
 class Shutdown:
     """Shut the store down in an orderly way."""
 
@@ -933,6 +955,7 @@ Op: TypeAlias = (
     | ChangeTopic
     | AskBroker
     | FillDisk
+    | ChangeConfig
     | Shutdown
     | Restart
     | During
@@ -978,6 +1001,7 @@ OP_CLASSES: tuple[type[Op], ...] = (
     ChangeTopic,
     AskBroker,
     FillDisk,
+    ChangeConfig,
     Shutdown,
     Restart,
     During,
@@ -1108,6 +1132,8 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.TRACKS_PROGRESS})
         case FillDisk():
             return frozenset({Capability.HAS_ROOM})
+        case ChangeConfig():
+            return frozenset({Capability.CHANGES_CONFIG})
         case _:
             assert_never(op)
 

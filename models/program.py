@@ -6,8 +6,8 @@ names, types and nesting, and runs nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -20,12 +20,14 @@ from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.ops import (
     EVENT_CLASSES,
     OP_CLASSES,
+    ChangeConfig,
     Crash,
     DiskFault,
     During,
     Event,
     Op,
     Schedule,
+    ServiceName,
     Session,
     Survivors,
     Together,
@@ -33,6 +35,7 @@ from crashmq.models.ops import (
 from crashmq.models.printable import shown
 
 FlushMode = Literal["ASYNC_FLUSH", "SYNC_FLUSH"]
+FLUSH_MODES: tuple[FlushMode, ...] = get_args(FlushMode)
 OnDamage = Literal["refuse", "serve"]
 FoundStore = Literal[
     "",
@@ -180,9 +183,38 @@ class Setup:
         return self.index_slots > 0 and self.index_entries > 1
 
     @property
+    def services(self) -> frozenset[ServiceName]:
+        """The services that a store, or the broker around it, must have.
+
+        Source: DefaultMessageStore#start, BrokerController#startBasicService.
+        """
+        has: dict[ServiceName, bool] = {
+            "reput": True,
+            "flush_commit_log": True,
+            "flush_consume_queue": True,
+            "checkpoint": True,
+            "flush_index": self.has_index,
+            "commit": self.transient_store_pool,
+            "allocate": self.preallocate,
+            "clean_commit_log": self.cleans,
+            "clean_consume_queue": self.cleans,
+            "persist_consumer_offset": self.keeps_progress,
+            "client_housekeeping": self.keeps_progress,
+            "pull_request_hold": self.keeps_progress,
+            "persist_consumer_filter": self.filters,
+            "deliver_delayed": self.delivers_delayed,
+            "persist_delay_offset": self.delivers_delayed,
+        }
+        return frozenset([name for name, is_needed in has.items() if is_needed])
+
+    @property
     def starts_by_an_op(self) -> bool:
         """Whether the program's ops make the first start too."""
         return self.begins_down or bool(self.begins_with)
+
+    def changed(self, change: ChangeConfig) -> Setup:
+        """The setup with another value of one option."""
+        return replace(self, **{change.option: change.value})  # type: ignore[arg-type]
 
     def filters_retries_of(self, topic: str) -> bool:
         """Whether pulls of a topic are filtered by what the group asks elsewhere."""

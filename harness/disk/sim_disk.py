@@ -158,6 +158,11 @@ class SimDisk:
             return TrackingMount(self._asked, self._medium, self._controls, self._life)
         return Mount(self._medium, self._controls, self._life)
 
+    @property
+    def has_life(self) -> bool:
+        """Whether a store has it mounted."""
+        return self._life is not None
+
     def note_reads(self) -> Asked:
         """Record from now on which bytes of the current files are read."""
         self._asked = Asked(self._medium)

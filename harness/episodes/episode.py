@@ -184,6 +184,11 @@ class Episode:
         return self._judge
 
     @property
+    def configured(self) -> Setup:
+        """The setup with the options that were changed since the beginning."""
+        return self._judge.known.setup
+
+    @property
     def interpreter(self) -> Interpreter:
         """The interpreter that runs every step."""
         return self._interpreter
@@ -391,7 +396,7 @@ class Episode:
             return
         self._turn_until_idle("flush_commit_log", number)
         self._turn_until_idle("reput", number)
-        hours = self.setup.reserved_hours + HEALING_HOURS
+        hours = self.configured.reserved_hours + HEALING_HOURS
         self._take(AdvanceClock(hours * HOUR_MS), number)
         self._take(DeleteManually(), number)
         self._take(RunService("clean_commit_log", HEALING_ROUNDS_MAX), number)
@@ -405,9 +410,9 @@ class Episode:
             "flush_consume_queue",
             "checkpoint",
         ]
-        if self.setup.preallocate:
+        if self.configured.preallocate:
             services.insert(0, "allocate")
-        if self.setup.transient_store_pool:
+        if self.configured.transient_store_pool:
             services.insert(0, "commit")
         if self.setup.has_index:
             services.append("flush_index")

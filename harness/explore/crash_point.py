@@ -73,7 +73,13 @@ class CrashPoint:
 
     def down_on(self, disk: SimDisk) -> SnapshotSubject:
         """A store that is down since a crash at this point, which left ``disk``."""
-        return self.subject.down_on(disk, self.clock, self.client_disks)
+        configured = self.judge.known.setup
+        return self.subject.down_on(disk, self.clock, self.client_disks, configured)
+
+    @property
+    def world(self) -> tuple[object, ...]:
+        """What a start knows beside its disk: the clocks, and what was configured."""
+        return (*self.clock, self.judge.known.setup)
 
     def program(self, crash: Crash) -> Program:
         """The program that crashes here; its end starts the store again and judges."""

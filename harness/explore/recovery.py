@@ -101,7 +101,7 @@ class Recoveries:
     scenario: str
     state_keys: StateKeys
     counts: Certificate
-    _starts: dict[tuple[StateKey, tuple[int, int], CrashKind], _Left] = field(
+    _starts: dict[tuple[StateKey, tuple[object, ...], CrashKind], _Left] = field(
         default_factory=dict
     )
     _reads: ReadLog[_Left] = field(default_factory=ReadLog)
@@ -118,7 +118,7 @@ class Recoveries:
         if judged.judge.is_unsure:
             return _UNJUDGED
         files = remnant.files()
-        left = self._starts.get((remnant.state_key, crash_point.clock, judged.kind))
+        left = self._starts.get((remnant.state_key, crash_point.world, judged.kind))
         if left is not None:
             files = left.step.starts[0].found  # with what nobody reads, as it was left
         else:
@@ -220,7 +220,7 @@ class Recoveries:
             step = interpreter.run(Restart(), len(judged.ops))
         left, files = self._left(subject, step, probes), step.starts[0].found
         if left.is_shared:
-            self._starts[remnant.state_key, crash_point.clock, judged.kind] = left
+            self._starts[remnant.state_key, crash_point.world, judged.kind] = left
         if asked is not None:
             root = _root(remnant.state_key, crash_point, judged, files)
             self._reads.add(root, asked.all(), files, left)
@@ -340,4 +340,4 @@ def _root(
     Includes the sizes of the files that are never read, which no frame has.
     """
     unread = [len(files[path]) if path in files else -1 for path in NEVER_READ]
-    return (state_key[0], crash_point.clock, judged.kind, *unread)
+    return (state_key[0], crash_point.world, judged.kind, *unread)

@@ -27,6 +27,7 @@ from crashmq.models.observations import EPOCH_MS
 from crashmq.models.ops import (
     AdvanceClock,
     AskBroker,
+    ChangeConfig,
     ChangeTopic,
     CleanOffsets,
     CleanTopics,
@@ -72,7 +73,7 @@ from crashmq.models.ops import (
     parts,
 )
 from crashmq.models.printable import shown
-from crashmq.models.program import Program, Setup
+from crashmq.models.program import FLUSH_MODES, Program, Setup
 
 MIB = 1024**2
 EVENTS_MAX = 10_000
@@ -354,6 +355,7 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
         "again": (-(1 << 31), (1 << 31) - 1),
     },
     FillDisk: {"percent": (0, 100)},
+    ChangeConfig: {},  # the option's own, as of a setup
     During: {"at_action": _ANY},
     Crash: {"cut": (0, _INT64)},
     Survivors: {
@@ -448,6 +450,21 @@ def _check_event(event: Event, where: str, places: _Places) -> None:
             _check(survivors, EVENT_BOUNDS[Survivors], f"{where}.survivors")
         case PlantFile():
             _check_planted(event, f"{where}.path", places)
+        case ChangeConfig(option, value):
+            _check_option(places.setup, option, value, f"{where}.value")
+
+
+def _check_option(setup: Setup, option: str, value: object, where: str) -> None:
+    """Refuse a value that a setup cannot have."""
+    usual = getattr(setup, option)
+    if type(value) is not type(usual):
+        kind = type(usual).__name__
+        raise OutOfBounds(where, f"{shown(value)} is no {kind}, as {option} is")
+    if option == "flush_mode" and value not in FLUSH_MODES:
+        found = f"{shown(value)} is no flush mode; they are {', '.join(FLUSH_MODES)}"
+        raise OutOfBounds(where, found)
+    if option in SETUP_BOUNDS:
+        _check_one(value, SETUP_BOUNDS[option], where)
 
 
 def _check_planted(plant: PlantFile, where: str, places: _Places) -> None:

@@ -6,7 +6,11 @@ from crashmq.harness.judging.asking import Breaches, asked
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.knowledge import LOG
 from crashmq.models.knowledge.moments import PositionsSeen
-from crashmq.models.knowledge.moments_of_rounds import PutsWaited, RoundTurned
+from crashmq.models.knowledge.moments_of_rounds import (
+    PutsWaited,
+    RoundTurned,
+    ServiceAsked,
+)
 from crashmq.models.laws.checkpoint import (
     DurableUntil,
     times_reach_what_is_durable,
@@ -24,6 +28,7 @@ from crashmq.models.laws.rounds import (
     round_commits_what_is_enough,
     round_deletes_a_batch_at_most,
     round_leaves_what_is_little,
+    service_is_there,
 )
 from crashmq.models.laws.run import dispatch_reaches_what_is_confirmed
 
@@ -145,6 +150,11 @@ def _ask_svc_6(at: RoundTurned) -> Breaches:
 def _ask_svc_7(at: RoundTurned) -> Breaches:
     before, files = at.done.before, at.look.files()
     return next_file_is_there.judge(before, at.begun_at, at.known.setup, files)
+
+
+@asked(service_is_there, on=ServiceAsked)
+def _ask_svc_10(at: ServiceAsked) -> Breaches:
+    return service_is_there.judge(at.service, at.known.setup, is_there=at.is_there)
 
 
 @asked(

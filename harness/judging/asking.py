@@ -142,6 +142,7 @@ from crashmq.models.knowledge.moments_of_rounds import (
     FileTaken,
     PutsWaited,
     RoundTurned,
+    ServiceAsked,
 )
 from crashmq.models.laws.file_laws import (
     CHECKPOINT_LAWS,
@@ -200,6 +201,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     ),
     RoundOver: (*TELLS_ALL, Fact.TURNS_SERVICES),
     RoundTurned: (*TELLS_ALL, Fact.TURNS_SERVICES, Fact.HAS_CLOCK),
+    ServiceAsked: (*TELLS_ALL, Fact.TURNS_SERVICES),
     PutsWaited: (Fact.HAS_CLOCK, Fact.RUNS_SEVERAL),
     FileTaken: (*TELLS_ALL, Fact.LOSES_POWER),
     RoundDue: (*TELLS_ALL, Fact.TURNS_SERVICES, Fact.HAS_CLOCK),

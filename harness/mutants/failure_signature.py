@@ -24,6 +24,7 @@ from crashmq.models.ops import (
     UNIT_END,
     UNIT_ENTRY,
     UNIT_ORDER,
+    ChangeConfig,
     CleanOffsets,
     CleanTopics,
     Crash,
@@ -189,6 +190,8 @@ def _harm(op: Event) -> Iterator[str]:
                 yield f"damage to {file.partition('[')[0]}"
             case PlantFile():
                 yield "a foreign file"
+            case ChangeConfig():
+                yield "another configuration"
             case DiskFault(call):
                 yield f"failing {call}"
 

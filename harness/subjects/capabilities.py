@@ -25,6 +25,7 @@ from crashmq.models.observations import (
 from crashmq.models.ops import (
     AskBroker,
     Boundary,
+    ChangeConfig,
     ChangeTopic,
     ConfigureGroup,
     Consume,
@@ -193,6 +194,13 @@ class HasRoom(Protocol):
 
         A third number, if known, counts the calls that the full disk has refused.
         """
+
+
+class ChangesConfig(Protocol):
+    """Its configuration can change while it is down."""
+
+    def change_config(self, change: ChangeConfig) -> Observation:
+        """Use another value of an option from the next start on; ``Done``."""
 
 
 class PutsBatches(Protocol):
@@ -458,8 +466,9 @@ class TakesSnapshots(Protocol):
         disk: SimDisk,
         clock: tuple[int, int],
         client_disks: Mapping[str, DiskSnapshot],
+        configured: Setup,
     ) -> Self:
-        """Another store of this setup, not started, on ``disk`` at ``clock``.
+        """Another store, ``configured`` so, not started, on ``disk`` at ``clock``.
 
         No consumer runs; each that begins finds the disk of its client's machine.
         """

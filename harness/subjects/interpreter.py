@@ -33,6 +33,7 @@ from crashmq.models.history import (
     BrokerPullAnswered,
     BrokerPullAsked,
     BrokerPullHeld,
+    ConfigChanged,
     DelaysLoaded,
     DeletionAsked,
     DeletionEnded,
@@ -79,6 +80,7 @@ from crashmq.models.observations import (
     Crashed,
     Damaged,
     Deleted,
+    Done,
     Failed,
     FilteredPull,
     Interleaved,
@@ -109,6 +111,7 @@ from crashmq.models.ops import (
     NESTING_MAX,
     AdvanceClock,
     AskBroker,
+    ChangeConfig,
     ChangeTopic,
     CleanOffsets,
     CleanTopics,
@@ -377,8 +380,8 @@ class Interpreter:
                     if subject.is_up:
                         return stopped
                 return self._start(who)
-            case Damage() | PlantFile():
-                return self._change_files(op, who)
+            case Damage() | PlantFile() | ChangeConfig():
+                return self._change_from_outside(op, who)
             case During() | Together() | Session():
                 raise AssertionError("what is made of ops is not simple")
             case _:
@@ -569,7 +572,14 @@ class Interpreter:
         )
         return told, waited_ms
 
-    def _change_files(self, op: Damage | PlantFile, who: int) -> Observation:
+    def _change_from_outside(
+        self, op: Damage | PlantFile | ChangeConfig, who: int
+    ) -> Observation:
+        if isinstance(op, ChangeConfig):
+            done = self._subject.change_config(op)
+            if isinstance(done, Done):
+                self._note(who, ConfigChanged(op))
+            return done
         if isinstance(op, Damage):
             seen = self._subject.damage(op)
             if isinstance(seen, Damaged):

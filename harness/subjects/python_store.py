@@ -62,6 +62,7 @@ from crashmq.models.observations import (
 from crashmq.models.ops import (
     AskBroker,
     Boundary,
+    ChangeConfig,
     ChangeTopic,
     ConfigureGroup,
     Consume,
@@ -93,7 +94,7 @@ class PythonStore:
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
-        self._config = config_of(setup)
+        self._configured = setup
         profile, capacity = PROFILES[setup.disk_profile], setup.disk_capacity
         runtime = SimRuntime(epoch_of(setup))
         self._be_down(runtime, SimDisk(profile, capacity=capacity))
@@ -131,10 +132,11 @@ class PythonStore:
         disk: SimDisk,
         clock: tuple[int, int],
         client_disks: Mapping[str, DiskSnapshot],
+        configured: Setup,
     ) -> PythonStore:
-        """Another store of this setup, not started, on ``disk`` at ``clock``."""
+        """Another store, ``configured`` so, not started, on ``disk`` at ``clock``."""
         other = PythonStore.__new__(PythonStore)
-        other.setup, other._config = self.setup, self._config
+        other.setup, other._configured = self.setup, configured
         other._be_down(SimRuntime(*clock), disk)
         other._clients.find_disks(client_disks)
         return other
@@ -243,7 +245,7 @@ class PythonStore:
         store = self._store
         if store is None:
             return _SKIPPED_DOWN
-        if not self._config.message_index_enable:
+        if not self.setup.has_index:
             return Skipped("the store keeps no index")
         begin, end = self.epoch_ms + begin_ms, self.epoch_ms + end_ms
         try:
@@ -547,10 +549,10 @@ class PythonStore:
         if self._store is not None:
             return Skipped("the store is up")
         mount = self.disk.mount()
-        store = MessageStore(self._config, mount, self._runtime)
-        broker = self._brokers.around(self.setup, store, mount, self._runtime)
+        store = MessageStore(config_of(self._configured), mount, self._runtime)
+        broker = self._brokers.around(self._configured, store, mount, self._runtime)
         hosted = broker or store
-        if self._config.enable_consume_queue_ext and not self.setup.filters:
+        if self.setup.has_queue_ext and not self.setup.filters:
             store.calc_bit_map(bit_map_of)
         damages, self._damages = self._damages, Damages()
         try:
@@ -600,7 +602,8 @@ class PythonStore:
         if self._store is None:
             return _SKIPPED_DOWN
         try:
-            MessageStore(self._config, self.disk.beside(), self._runtime).load()
+            config = config_of(self._configured)
+            MessageStore(config, self.disk.beside(), self._runtime).load()
         except StoreError as refusal:
             return Refused(str(refusal))
         return Started(last_exit_ok=False)
@@ -611,6 +614,13 @@ class PythonStore:
         self._services = {}
         self._runtime.serve(())
         self.disk.unmount()
+
+    def change_config(self, change: ChangeConfig) -> Observation:
+        """Use another value of an option from the next start on."""
+        if self._store is not None or self.disk.has_life:
+            return Skipped("the store is up")
+        self._configured = self._configured.changed(change)
+        return Done()
 
     def damage(self, damage: Damage) -> Observation:
         """Change a file while the store is down."""

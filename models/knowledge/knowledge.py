@@ -13,7 +13,7 @@ from enum import Enum
 
 from crashmq.models.files.checkpoint import CheckpointImage
 from crashmq.models.files.store_image import StoreImage
-from crashmq.models.history import Step
+from crashmq.models.history import ConfigChanged, Step
 from crashmq.models.knowledge.consumption import Consumption
 from crashmq.models.knowledge.debts import Debts
 from crashmq.models.knowledge.delays import Delays
@@ -28,7 +28,7 @@ from crashmq.models.laws.around import Spoilt
 from crashmq.models.laws.judged import Judged
 from crashmq.models.messages import MessageToPut, bit_map_at
 from crashmq.models.observations import Crashed, Positions
-from crashmq.models.ops import EVERYTHING, Capability
+from crashmq.models.ops import EVERYTHING, Capability, ChangeConfig, During, Session
 from crashmq.models.plain_state import fork_of_fields
 from crashmq.models.program import Setup
 
@@ -40,6 +40,7 @@ DISPATCHED = (*LOG, *QUEUES, *INDEX)
 """What dispatch reads and writes."""
 EVERY_QUEUE: QueueKey = ("", -1)
 _NO_QUEUE: frozenset[QueueKey] = frozenset()
+_MAY_CHANGE = (ChangeConfig, During, Session)
 
 
 class End(Enum):
@@ -189,6 +190,21 @@ class Knowledge:
             self.model.lose_what_was_not_synced()
             self.failed_parts |= EVERYWHERE
 
+    def saw_changes(self, step: Step) -> None:
+        """Note the options of the store that have another value from now on."""
+        if not isinstance(step.op, _MAY_CHANGE):
+            return
+        for _, _, event in step.entries:
+            if isinstance(event, ConfigChanged):
+                self._configured(event.change)
+
+    def _configured(self, change: ChangeConfig) -> None:
+        setup = self.setup = self.setup.changed(change)
+        self.expiry.setup = self.debts.setup = setup
+        is_rocketmq = Capability.STORES_AS_ROCKETMQ in self.capabilities
+        self.model.flush_mode = setup.flush_mode
+        self.model.buffers_appends = is_rocketmq and setup.transient_store_pool
+
     def crashed(self, step: Step, in_flight: list[MessageToPut]) -> None:
         """Note the crash that ended a step and the store's run."""
         assert step.crash is not None, step
@@ -235,6 +251,7 @@ class Knowledge:
             self.positions,
             self.checkpoint,
             self.checkpoint_is_torn,
+            self.setup,
             self.in_doubt,
         ]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from crashmq.models.history import RoundDone, TakenAway
 from crashmq.models.knowledge.moments import Moment
+from crashmq.models.ops import ServiceName
 
 
 @dataclass(slots=True)
@@ -30,6 +31,19 @@ class RoundTurned(Moment):
     begun_at: int
     durable_until: int
     index_until: int
+
+
+@dataclass(slots=True)
+class ServiceAsked(Moment):
+    """A service of a store that is up was to run by itself.
+
+    Attributes:
+        service: its name.
+        is_there: whether the store has it.
+    """
+
+    service: ServiceName
+    is_there: bool
 
 
 @dataclass(slots=True)

@@ -117,8 +117,6 @@ class Progress(Forked):
             unknown which of two commits came last.
         kept: the same for what a start may find in the file after a crash.
         pending: queues with a reset that consumers have perhaps not got yet.
-        told: queues with a reset that consumers were told and have perhaps not followed
-            yet; true once a pull has been sent since.
         is_persisted: a persist has ended, so the file exists.
         is_doubtful: something other than a crash may have changed the file.
         pulls: the pulls that the broker has not answered yet, and where groups pull
@@ -134,7 +132,6 @@ class Progress(Forked):
     now: dict[OffsetKey, frozenset[int]] = field(default_factory=dict)
     kept: dict[OffsetKey, frozenset[int]] = field(default_factory=dict)
     pending: dict[OffsetKey, bool] = field(default_factory=dict)
-    told: dict[OffsetKey, bool] = field(default_factory=dict)
     is_persisted: bool = False
     is_doubtful: bool = False
     pulls: Pulls = field(default_factory=Pulls)
@@ -155,7 +152,7 @@ class Progress(Forked):
 
     def may_drop(self, key: OffsetKey) -> bool:
         """Whether a commit may be dropped because of a reset."""
-        return key in self.pending or key in self.told
+        return key in self.pending or key in self.pulls.behind
 
     def set(self, key: OffsetKey, offset: int, *, is_certain: bool) -> None:
         """Record a group's offset; without ``is_certain`` it may have another one."""
@@ -230,14 +227,15 @@ class Progress(Forked):
     def ended(self) -> None:
         """Record the end of the broker's run: only the file is left."""
         self.now = dict(self.kept)
-        self.pending, self.told, self.pulls.next_offsets = {}, {}, {}
+        self.pending = {}
+        self.pulls.ended()
 
     def loaded(self, rows: OffsetRows) -> None:
         """Record the offsets that a start has loaded and written again."""
         self.now = {key: frozenset({offset}) for key, offset in rows}
         self.kept = dict(self.now)
-        self.pending, self.told, self.is_doubtful = {}, {}, False
-        self.pulls.next_offsets = {}
+        self.pending, self.is_doubtful = {}, False
+        self.pulls.ended()
         self.is_persisted = bool(rows)
 
     def in_files(self) -> Iterable[OffsetKey]:

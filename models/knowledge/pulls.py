@@ -31,6 +31,8 @@ class Pulls(Forked):
         open: the pulls, by number.
         resets: for the step in progress, by number of a pull, the offset of the reset
             that it must have got; -1: it may have got one.
+        behind: queues with a reset that consumers were told and have perhaps not
+            followed yet; true once a pull has been sent since.
         next_offsets: by group, topic and queue, where the group may pull next by its
             last pull; -1: by its committed offset.
         replicated: the phy_offset up to which replicas have the log, in a store that
@@ -39,8 +41,27 @@ class Pulls(Forked):
 
     open: dict[int, OpenPull] = field(default_factory=dict)
     resets: dict[int, int] = field(default_factory=dict)
+    behind: dict[OffsetKey, bool] = field(default_factory=dict)
     next_offsets: dict[OffsetKey, frozenset[int]] = field(default_factory=dict)
     replicated: int = 0
+
+    def ended(self) -> None:
+        """Record the end of the broker's run, which knew where groups pull next."""
+        self.behind, self.next_offsets = {}, {}
+
+    def was_told(self, key: OffsetKey) -> None:
+        """Record that a consumer was told of a reset."""
+        self.behind[key] = False
+
+    def pulls_on(self, key: OffsetKey) -> None:
+        """Record that a pull was sent, which follows what was told before."""
+        if key in self.behind:
+            self.behind[key] = True
+
+    def was_read(self, key: OffsetKey) -> None:
+        """Record an answer with what a queue has: if that pull followed, it has now."""
+        if self.behind.get(key):
+            del self.behind[key]
 
     @property
     def held(self) -> list[OpenPull]:

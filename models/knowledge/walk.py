@@ -60,7 +60,7 @@ from crashmq.models.knowledge.walk_progress import (
 )
 from crashmq.models.knowledge.walk_pulls import walk_pulls
 from crashmq.models.knowledge.walk_reads import walk_reads, walk_reads_of
-from crashmq.models.knowledge.walk_rounds import walk_removals, walk_turned
+from crashmq.models.knowledge.walk_rounds import walk_asked, walk_removals, walk_turned
 from crashmq.models.knowledge.walk_start import walk_start
 from crashmq.models.messages import FILLER_SIZE_MIN, MessageToPut
 from crashmq.models.observations import (
@@ -91,6 +91,7 @@ EndedDeletions: TypeAlias = list[tuple[QueueKey, int]]
 def walk(at: At) -> Iterator[Moment]:
     """Update what is known by each event of a step; yields moments for the judge."""
     step, known = at.step, at.known
+    known.saw_changes(step)
     if step.raised or step.starts:
         yield OpOver(*at)
     if step.reads and known.setup.checks_crc:
@@ -114,8 +115,10 @@ def walk(at: At) -> Iterator[Moment]:
         yield from walk_recovered(at, recovered)
         bound_by_deletions(at)
         yield from walk_pulls(at)
-    if "reput" in step.services and at.now.max_phy_offset >= 0:
-        yield DispatchSeen(*at)
+    if step.services and at.now.max_phy_offset >= 0:
+        yield from walk_asked(at)
+        if "reput" in step.services:
+            yield DispatchSeen(*at)
     if step.turned or step.starts or step.has_put:
         yield from walk_turned(at)
     elif step.crash is not None or at.now.max_phy_offset < 0:

@@ -134,8 +134,6 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
         case PullSent(queue, queue_offset, commit_offset):
             yield from _needs_lock(at, queue)
             yield from _saw_pull(at, queue, queue_offset)
-            if known.key_of(queue) in at.known.progress.told:
-                at.known.progress.told[known.key_of(queue)] = True
             if commit_offset >= 0:
                 _saw_commit(at, queue, commit_offset)
         case PullReceived():
@@ -173,6 +171,7 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
     # If the broker holds it, there is nothing at its offset.
     at.known.progress.pulls_next(queue[1:], queue_offset, is_certain=False)
     known = at.known.consumption
+    at.known.progress.pulls.pulls_on(known.key_of(queue))
     share = known.shares.get(queue)
     if share is not None:
         goes_on = share.pulls(queue_offset)
@@ -233,7 +232,7 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
         told = answer.next_begin_offset
         yield PullMoved(*at, queue, told, end, where_moved(at, answer, share))
         if at.known.progress.pending.pop(known.key_of(queue), None) is not None:
-            at.known.progress.told[known.key_of(queue)] = False
+            at.known.progress.pulls.was_told(known.key_of(queue))
         again = share.begins_again(answer.next_begin_offset)
         # It may have given that pull up by now, and go on from where it asked, or from
         # where a later pull has ended.
@@ -241,8 +240,7 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
         return
     if answer.code not in READ:
         return
-    if at.known.progress.told.get(known.key_of(queue)):
-        del at.known.progress.told[known.key_of(queue)]
+    at.known.progress.pulls.was_read(known.key_of(queue))
     wanted = share.wanted
     if wanted != _wanted(at, queue):
         return  # it asks for something else by now, and takes no answer to that

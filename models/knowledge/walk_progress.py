@@ -538,9 +538,9 @@ def _saw_pull(
         return
     if pending is None:
         if is_alone:
-            progress.told.pop(key, None)
+            progress.pulls.behind.pop(key, None)
         return
-    progress.told[key] = False
+    progress.pulls.was_told(key)
     target = min(progress.of(key)) if len(progress.of(key)) == 1 else -1
     progress.pulls.resets[seen.number] = target if pending and is_alone else -1
     if is_alone:

@@ -24,7 +24,10 @@ from crashmq.models.knowledge.moments_of_rounds import (
     FileTaken,
     PutsWaited,
     RoundTurned,
+    ServiceAsked,
 )
+from crashmq.models.observations import Ran, Skipped
+from crashmq.models.ops import RunService
 
 
 def walk_turned(at: At) -> Iterator[Moment]:
@@ -54,6 +57,13 @@ def walk_turned(at: At) -> Iterator[Moment]:
         of_host = [done.service for _, done in step.turned]
         for service in dict.fromkeys((*step.services, *of_host)):
             rounds.saw_unclear(step, service)
+
+
+def walk_asked(at: At) -> Iterator[Moment]:
+    """Walk the service that the step was to run by itself."""
+    op, seen = at.step.op, at.step.seen
+    if isinstance(op, RunService) and isinstance(seen, Ran | Skipped):
+        yield ServiceAsked(*at, op.service, isinstance(seen, Ran))
 
 
 def walk_removals(at: At) -> Iterator[Moment]:

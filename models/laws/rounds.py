@@ -15,6 +15,7 @@ from crashmq.models.history import RoundDone
 from crashmq.models.laws.registry import law
 from crashmq.models.limits import PAGE_SIZE, QUEUE_LEAST_PAGES, SYNC_TIMEOUT_MS
 from crashmq.models.observations import Positions
+from crashmq.models.ops import ServiceName
 from crashmq.models.program import Setup
 from crashmq.models.verdict import Place, Violation
 
@@ -243,6 +244,23 @@ def next_file_is_there(
     path = f"commitlog/{(newest + 1) * size:020d}"
     if newest > oldest and path not in files:
         yield Violation(path, "no such file", "a file that is ready for the next put")
+
+
+@law(
+    "SVC-10",
+    "a store that is up, and the broker around it, have every service that their "
+    "configuration calls for",
+    catalogue="I19",
+)
+def service_is_there(
+    service: ServiceName, setup: Setup, *, is_there: bool
+) -> Iterator[Violation]:
+    """Asked whenever a service is to run, whether it exists or not.
+
+    Source: DefaultMessageStore#start, BrokerController#startBasicService.
+    """
+    if not is_there and service in setup.services:
+        yield Violation(service, "no such service", "it runs")
 
 
 @law(

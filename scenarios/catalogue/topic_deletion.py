@@ -11,19 +11,27 @@ from crashmq.scenarios.programs.space import Address, Label, Numbers, often
 from crashmq.scenarios.programs.spaces import BREAKING, CORE_LAWS
 
 LIGHT = "%LMQ%a"
+ODD = "T \r\u2028é"
+"""A name that a store takes and no broker would, with what ends lines elsewhere."""
+
 DELETIONS = often(
     (Address("T0", -1), 3),
     (Address("T1", -1), 1),
     (Address("T0", 0), 2),
     (Address("T0", 1), 2),
     (Address("nobody", -1), 1),
+    (Address(ODD, -1), 2),
 )
 LIGHT_DELETIONS = often((Address("T0", -1), 2), (Address(LIGHT, -1), 2))
+KEEPING = Setup(cleans=True, reserved_hours=2, flush_least_pages=0)
 DELETING = replace(
     BREAKING,
-    kinds=(*BREAKING.kinds, *("delete",) * 9, "damage"),
+    kinds=(*BREAKING.kinds, *("delete",) * 9, "damage", *("fill",) * 2),
     kept=(*BREAKING.kept, "delete"),
-    addresses=(*BREAKING.addresses, *often((Address("T00", 0), 3))),
+    addresses=(
+        *BREAKING.addresses,
+        *often((Address("T00", 0), 3), (Address(ODD, 0), 2)),
+    ),
     labels=(*BREAKING.labels, *often((Label(multi_dispatch=LIGHT), 2))),
     crash_kinds=often(("power_loss", 3), ("process_kill", 2)),
     survivor_kinds=often(("none", 2), ("all", 1), ("prefix", 3), ("hashed", 4)),
@@ -36,9 +44,10 @@ DELETING = replace(
         (("deletedTopics", "truncate"), 2),
     ),
     damage_sizes=(0, 1, 8),
+    fill_percents=(95, 95, 91, 86, 0),
     damages_a_stop=(1,),
 )
-"""Topics go while messages come, and the power goes too."""
+"""Topics go while messages come, and the power goes too; also if the disk is full."""
 
 TOPIC_DELETION = (
     Scenario(
@@ -56,7 +65,8 @@ TOPIC_DELETION = (
             (Setup(queue_ext_size=100, log_file_size=8192), 1),
             (Setup(index_slots=8, index_entries=20, log_file_size=16384), 1),
             (Setup(start_window=4096), 2),
-            (Setup(cleans=True, reserved_hours=2, flush_least_pages=0), 2),
+            (KEEPING, 2),
+            (replace(KEEPING, disk_capacity=512 * 1024), 2),
         ),
         required_probes=(
             "topic_deletion.deleted",

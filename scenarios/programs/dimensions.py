@@ -19,6 +19,7 @@ from typing import TypeAlias
 from crashmq.models.ops import (
     PROPERTY_END,
     AdvanceClock,
+    ChangeConfig,
     Crash,
     Damage,
     DiskFault,
@@ -253,6 +254,8 @@ def _values_of_event(event: Event) -> Iterator[Value]:
             yield f"clock.ms={_span(ms)}"
         case RunService(service=service):
             yield f"service.{service}=done"
+        case ChangeConfig(option, value):
+            yield f"config.{option}={value}"
         case StartConsumer(is_orderly=orderly, broadcasts=broadcasts, where=where):
             yield f"consumer.orderly={'on' if orderly else 'off'}"
             yield f"consumer.broadcasts={'on' if broadcasts else 'off'}"

@@ -17,6 +17,7 @@ from crashmq.models.ops import (
     EVERYTHING,
     AdvanceClock,
     Capability,
+    ChangeConfig,
     Crash,
     DeleteManually,
     Event,
@@ -32,7 +33,7 @@ from crashmq.models.ops import (
     needs,
     parts,
 )
-from crashmq.models.program import HOUR_MS, Program
+from crashmq.models.program import FLUSH_MODES, HOUR_MS, Program
 from crashmq.scenarios.programs.chance import Chance, SeededChance
 from crashmq.scenarios.programs.draft import THOROUGH_MS
 from crashmq.scenarios.programs.space import often, schedule_of
@@ -45,6 +46,25 @@ SET_BACK_MS = (1, 999, 5_000, 20_000, 61_000, 600_000, 3_600_000, 86_400_000)
 
 MOMENTS_MS = (1, 250, 499, 500, 501, 999, 1001)
 """Between two messages of one second, or of two."""
+
+CHANGES = often(
+    (ChangeConfig("transient_store_pool", True), 3),
+    (ChangeConfig("transient_store_pool", False), 3),
+    (ChangeConfig("preallocate", True), 2),
+    (ChangeConfig("preallocate", False), 1),
+    (ChangeConfig("flush_least_pages", 0), 2),
+    (ChangeConfig("flush_least_pages", 4), 2),
+    (ChangeConfig("checks_crc", True), 1),
+    (ChangeConfig("read_window", 600), 1),
+    (ChangeConfig("in_memory_size", 150), 1),
+    (ChangeConfig("start_window", 0), 1),
+    (ChangeConfig("start_window", 4096), 1),
+    (ChangeConfig("reserved_hours", 1), 1),
+    (ChangeConfig("reserved_hours", 30), 1),
+    (ChangeConfig("delete_batch", 1), 1),
+    (ChangeConfig("cleans_forcibly", True), 1),
+)
+"""What an operator may change in a configuration between two runs of a store."""
 
 BESIDE_A_STOP = often(
     (Schedule("preempt", depth=1, steps=10), 3),
@@ -89,6 +109,24 @@ def _set_back(program: Program, chance: Chance) -> list[Op]:
 
 def _back(chance: Chance) -> tuple[Op, ...]:
     return (AdvanceClock(-chance.pick(SET_BACK_MS)),)
+
+
+def _configured_anew(program: Program, chance: Chance) -> list[Op]:
+    """Before one of its starts the store is given other values of some options.
+
+    What the life before has left, the next one finds under another configuration.
+    """
+    ops = [*program.ops]
+    changes = [chance.pick(CHANGES) for _ in range(chance.integer(1, 3))]
+    if chance.coin():
+        changes.append(ChangeConfig("flush_mode", chance.pick(FLUSH_MODES)))
+    starts = [at for at, op in enumerate(ops) if _begins_with_a_start(op)]
+    if not starts:
+        put = _last_put(ops)
+        return [*ops, Shutdown(), *changes, Restart(), *put, *_telling()]
+    at = chance.pick(tuple(starts))
+    down = () if at and _takes_down(ops[at - 1]) else (Shutdown(),)
+    return [*ops[:at], *down, *changes, *ops[at:]]
 
 
 def _back_while_it_runs(program: Program, chance: Chance) -> list[Op]:
@@ -161,6 +199,7 @@ def _again_beside_a_stop(program: Program, chance: Chance) -> list[Op]:
 
 TWISTS: tuple[Twist, ...] = (
     *(_set_back, _set_back, _back_while_it_runs),
+    *(_configured_anew, _configured_anew),
     *(_again_beside_a_stop, _again_beside_a_stop),
     *(_part_of_a_second, _record_durable, _grown_old),
 )

@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "3c8110a15849b2d18ab30ec084bc9d3762f3f0a95590f2f3d63f69aec6de0fcd"
+DEFAULTS = "642db0a797b05934a0a0ea676a499dad3a425b20e7a33e2c483450604b6531d7"
 
 
 def saved(path: Path, **changes: Any) -> Path:

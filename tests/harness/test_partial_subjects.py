@@ -157,6 +157,7 @@ def test_a_protocol_is_named_as_its_capability() -> None:
 
 def test_a_capability_that_laws_need_has_a_fact_of_its_name() -> None:
     lets_be_tried = {
+        Capability.CHANGES_CONFIG,
         Capability.STEPS_IN,
         Capability.MEETS_FAULTS,
         Capability.TAKES_SNAPSHOTS,
@@ -181,6 +182,7 @@ def test_the_child_lacks_what_no_real_disk_gives(tmp_path: Path) -> None:
         Capability.LOSES_POWER,
         Capability.RUNS_SEVERAL,
         Capability.HAS_ROOM,
+        Capability.CHANGES_CONFIG,
         Capability.TRACKS_PROGRESS,
         Capability.RUNS_CONSUMERS,
         Capability.HOLDS_PULLS,

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from crashmq.harness.episodes.episode import run_program
+from crashmq.models.observations import Done
 from crashmq.models.ops import (
     EVERYTHING,
     AdvanceClock,
     Capability,
+    ChangeConfig,
     Op,
     PutMessage,
     Restart,
@@ -72,6 +74,23 @@ def test_some_clocks_are_set_back_amid_a_life_before_a_flush() -> None:
     ]
 
     assert any(RunService("commit") in after[:2] for after in amid)
+
+
+def test_some_stores_are_configured_anew_while_they_are_down() -> None:
+    configured = [
+        found
+        for _, found in OTHERS
+        if any(isinstance(op, ChangeConfig) for op in found.ops)
+    ]
+    assert len(configured) > 3
+
+    for program in configured[:4]:
+        result = run_program(program, "power_loss")
+        seen = [
+            one.observation for one in result.trace if isinstance(one.op, ChangeConfig)
+        ]
+        assert result.outcome is Outcome.PASSED, result.message
+        assert set(seen) == {Done()}
 
 
 def test_a_store_that_has_no_clock_is_given_no_time() -> None:
