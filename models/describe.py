@@ -160,6 +160,7 @@ def _describe_batch(op: PutBatch) -> str:
     labels = ",".join([f"{name} {value}" for name, value in said.items() if value])
     if op.properties_end != PROPERTY_END:
         labels += f", properties ended by {op.properties_end!r}"
+    labels += f", its body {op.cut} B too short" if op.cut else ""
     waits = "" if op.wait_store_ok else ", not waiting for the flush"
     sizes = ", ".join(map(str, op.body_sizes))
     return f"put a batch of {sizes} B to {op.topic}/{op.queue_id}{labels}{waits}"

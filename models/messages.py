@@ -28,6 +28,7 @@ PROPERTIES_SIZE_MAX = 32767
 MULTI_DISPATCH = "INNER_MULTI_DISPATCH"
 MULTI_QUEUE_OFFSET = "INNER_MULTI_QUEUE_OFFSET"
 OWN_WAIT = "WAIT\x01true\x02"
+BATCH_CUT_MAX = 21  # a message of a batch has 22 bytes beside its body and properties
 FIRST_BORN_MS = 1_600_000_000_000
 
 _TRANSACTION_BITS: dict[TransactionType, int] = {
@@ -50,11 +51,13 @@ class BatchPlace:
         number: how many messages of the batch come before.
         before: the total size of those.
         total: the total size of the batch.
+        cut: how many bytes the batch's body lacks at the end.
     """
 
     number: int
     before: int
     total: int
+    cut: int = 0
 
 
 @quickly_made
@@ -303,8 +306,9 @@ def batch_for(
         message.record_size + (message.prop_crc_size if prop_crc else 0)
         for message in messages
     ]
+    total = sum(sizes)
     return [
-        replace(message, batch=BatchPlace(number, sum(sizes[:number]), sum(sizes)))
+        replace(message, batch=BatchPlace(number, sum(sizes[:number]), total, op.cut))
         for number, message in enumerate(messages)
     ]
 

@@ -107,8 +107,13 @@ Option = Literal[
     "in_memory_size",
     "start_window",
     "reserved_hours",
+    "delete_hours",
     "delete_batch",
     "cleans_forcibly",
+    "max_message_size",
+    "transient_store_buffers",
+    "multi_dispatch",
+    "on_damage",
 ]
 ScheduleKind = Literal["preempt", "pct"]
 Grain = Literal["calls", "lines"]
@@ -279,6 +284,7 @@ class PutBatch:
         wait_store_ok: of the batch; its messages say for themselves that they wait.
         properties_end: what follows the last value of each message's properties; some
             producers leave the separator out, or send a name without a value.
+        cut: how many bytes its body lacks at the end; fewer than a message has.
     """
 
     topic: str
@@ -290,6 +296,7 @@ class PutBatch:
     properties: str = ""
     multi_dispatch: str = ""
     properties_end: str = PROPERTY_END
+    cut: int = 0
 
 
 @dataclass(frozen=True, slots=True)

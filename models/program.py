@@ -37,6 +37,7 @@ from crashmq.models.printable import shown
 FlushMode = Literal["ASYNC_FLUSH", "SYNC_FLUSH"]
 FLUSH_MODES: tuple[FlushMode, ...] = get_args(FlushMode)
 OnDamage = Literal["refuse", "serve"]
+ON_DAMAGE: tuple[OnDamage, ...] = get_args(OnDamage)
 FoundStore = Literal[
     "",
     "5.3.0-killed",

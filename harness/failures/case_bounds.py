@@ -23,6 +23,7 @@ from crashmq.harness.disk.profiles import PROFILES
 from crashmq.models.brokers import SEVERAL
 from crashmq.models.files.index import ENTRY_SIZE, HEADER_SIZE, SLOT_SIZE
 from crashmq.models.files.record import DLQ_PREFIX, RETRY_PREFIX
+from crashmq.models.messages import BATCH_CUT_MAX
 from crashmq.models.observations import EPOCH_MS
 from crashmq.models.ops import (
     AdvanceClock,
@@ -73,7 +74,7 @@ from crashmq.models.ops import (
     parts,
 )
 from crashmq.models.printable import shown
-from crashmq.models.program import FLUSH_MODES, Program, Setup
+from crashmq.models.program import FLUSH_MODES, ON_DAMAGE, Program, Setup
 
 MIB = 1024**2
 EVENTS_MAX = 10_000
@@ -91,6 +92,12 @@ _EVENTS_OF_THE_END = 40  # it heals the store, turns each service, and reads all
 _ROOM_OF_SMALL_FILES = 16 * 1024  # checkpoint, abort, lock, the list of topics
 _QUEUES_OF_THE_END = (("T0", 0), ("T0", 1))
 _OFFSET_MAX = 2**62
+
+
+_NAMED: Mapping[str, tuple[str, ...]] = {
+    "flush_mode": FLUSH_MODES,
+    "on_damage": ON_DAMAGE,
+}
 
 
 class OutOfBounds(ValueError):
@@ -255,6 +262,7 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
         "properties": _PROPERTY,
         "multi_dispatch": _PROPERTY,
         "properties_end": _PROPERTIES_END,
+        "cut": (0, BATCH_CUT_MAX),
     },
     SendMessage: {
         "topic": _CONSUMED,
@@ -460,8 +468,8 @@ def _check_option(setup: Setup, option: str, value: object, where: str) -> None:
     if type(value) is not type(usual):
         kind = type(usual).__name__
         raise OutOfBounds(where, f"{shown(value)} is no {kind}, as {option} is")
-    if option == "flush_mode" and value not in FLUSH_MODES:
-        found = f"{shown(value)} is no flush mode; they are {', '.join(FLUSH_MODES)}"
+    if option in _NAMED and value not in _NAMED[option]:
+        found = f"{shown(value)} is no {option}; known are {', '.join(_NAMED[option])}"
         raise OutOfBounds(where, found)
     if option in SETUP_BOUNDS:
         _check_one(value, SETUP_BOUNDS[option], where)

@@ -184,7 +184,9 @@ class PythonStore:
             body = encode_batch(inner)
         except MessageRejected as rejected:
             return Put(PUT_STATUSES[rejected.status.value])
-        put = partial(store.put_messages, message_of(messages[0], body, waits))
+        cut = messages[0].batch.cut if messages[0].batch is not None else 0
+        told = message_of(messages[0], body[: len(body) - cut], waits)
+        put = partial(store.put_messages, told)
         return answer_of(self._brokers.put_of_client(messages[0].topic, put))
 
     def pull(

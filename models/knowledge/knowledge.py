@@ -204,6 +204,7 @@ class Knowledge:
         is_rocketmq = Capability.STORES_AS_ROCKETMQ in self.capabilities
         self.model.flush_mode = setup.flush_mode
         self.model.buffers_appends = is_rocketmq and setup.transient_store_pool
+        self.model.multi_dispatch = is_rocketmq and setup.multi_dispatch
 
     def crashed(self, step: Step, in_flight: list[MessageToPut]) -> None:
         """Note the crash that ended a step and the store's run."""

@@ -237,6 +237,8 @@ def _expected_of_batch(
     payload = sum(inner) + sum([len(message.body) + 22 for message in messages])
     if not messages or payload > setup.max_message_size:
         return "MESSAGE_ILLEGAL"
+    if messages[0].batch is not None and messages[0].batch.cut:
+        return "MESSAGE_ILLEGAL"  # its lengths do not add up
     if setup.multi_dispatch and any(message.light_queues for message in messages):
         return "MESSAGE_ILLEGAL"  # a batch takes no offsets in light queues
     for message in messages:

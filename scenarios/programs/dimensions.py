@@ -235,6 +235,7 @@ def _values_of_event(event: Event) -> Iterator[Value]:
             yield f"batch.multi_dispatch={'some' if event.multi_dispatch else 'none'}"
             is_usual = event.properties_end == PROPERTY_END
             yield f"batch.end={'usual' if is_usual else 'odd'}"
+            yield f"batch.cut={_amount(event.cut)}"
         case Crash(kind=kind, survivors=survivors):
             yield f"crash.kind={kind}"
             yield f"crash.survivors={survivors.kind}"

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from crashmq.models.ops import (
     BOUNDARIES,
-    PROPERTY_END,
     AdvanceClock,
     Crash,
     Damage,
@@ -35,6 +34,7 @@ from crashmq.models.program import Setup
 from crashmq.scenarios.programs.chance import Chance
 from crashmq.scenarios.programs.space import (
     BLANK_SIZE_MIN,
+    CUTS,
     PROPERTY_ENDS,
     Address,
     Label,
@@ -169,6 +169,7 @@ class OpDrawer:
             tuple(sizes),
             pick(space.labels),
             pick(PROPERTY_ENDS),
+            pick(CUTS),
         )
 
     def stock(self, address: Address | None = None) -> Op:
@@ -183,9 +184,7 @@ class OpDrawer:
             label, size = Label(), record_overhead(address.topic, Label()) + 1
         self.whereabouts.put(address, size, count)
         one = Size(extra=1)
-        return put_batch(
-            self._log_file_size, address, (one,) * count, label, PROPERTY_END
-        )
+        return put_batch(self._log_file_size, address, (one,) * count, label)
 
     def pull(self) -> Op:
         """A pull at an offset before the first message, past the last, or between."""

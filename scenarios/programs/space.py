@@ -363,6 +363,9 @@ PROPERTY_ENDS = often(
 )
 """How a batch's messages end their properties: properly, not at all, with a name."""
 
+CUTS = often((0, 20), (1, 1), (2, 1), (21, 1))
+"""How many bytes the body of a batch lacks."""
+
 
 @cache
 def put_batch(
@@ -370,7 +373,8 @@ def put_batch(
     address: Address,
     sizes: tuple[Size, ...],
     label: Label,
-    properties_end: str,
+    properties_end: str = PROPERTY_END,
+    cut: int = 0,
 ) -> PutBatch:
     """The batch for these choices; of the label only properties are used."""
     puts = [put_message(log_file_size, address, size, label) for size in sizes]
@@ -383,6 +387,7 @@ def put_batch(
         label.properties,
         label.multi_dispatch,
         properties_end,
+        cut,
     )
 
 

@@ -63,6 +63,13 @@ CHANGES = often(
     (ChangeConfig("reserved_hours", 30), 1),
     (ChangeConfig("delete_batch", 1), 1),
     (ChangeConfig("cleans_forcibly", True), 1),
+    (ChangeConfig("delete_hours", "00;12;23"), 1),
+    (ChangeConfig("max_message_size", 500), 1),
+    (ChangeConfig("transient_store_buffers", 1), 1),
+    (ChangeConfig("multi_dispatch", True), 1),
+    (ChangeConfig("multi_dispatch", False), 1),
+    (ChangeConfig("on_damage", "serve"), 1),
+    (ChangeConfig("on_damage", "refuse"), 1),
 )
 """What an operator may change in a configuration between two runs of a store."""
 

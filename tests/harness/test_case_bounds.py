@@ -101,7 +101,7 @@ def test_a_setup_out_of_range_is_told(
         ({"op": "FillDisk", "percent": 101}, "percent: 101 is out of range, 0 to 100"),
         (
             CHANGE | {"option": "flush_mode", "value": "NO"},
-            "value: 'NO' is no flush mode",
+            "value: 'NO' is no flush_mode",
         ),
         (
             CHANGE | {"option": "delete_batch", "value": 0},

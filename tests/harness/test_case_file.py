@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "642db0a797b05934a0a0ea676a499dad3a425b20e7a33e2c483450604b6531d7"
+DEFAULTS = "c91011ff849f942a9a4a1fbaf535794342a57a29fb99358795ac22ba726e2df4"
 
 
 def saved(path: Path, **changes: Any) -> Path:

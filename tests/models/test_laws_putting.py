@@ -85,6 +85,31 @@ def test_a_batch_is_answered_as_its_messages_one_after_the_other() -> None:
         (PutBatch("T0", 0, (1,), "a" * 32_800), Setup(), "PROPERTIES_SIZE_EXCEEDED"),
         (PutBatch("T0", 0, (1,), "a\0"), Setup(), "MESSAGE_ILLEGAL"),
         (PutBatch("T0", 0, (0, 1), wait_store_ok=False), Setup(), "PUT_OK"),
+        (PutBatch("T0", 0, (1, 2), keys="a b", properties="c=1"), Setup(), "PUT_OK"),
+        *[
+            (
+                PutBatch("T0", 0, (1,), wait_store_ok=waits, properties_end=end),
+                setup,
+                "PUT_OK",
+            )
+            for waits in (True, False)
+            for end in ("", "\x02x\x02", "\x02x\x01\x02")
+            for setup in (Setup(), Setup(prop_crc=True))
+        ],
+        (PutBatch("T0", 0, (1,), cut=1), Setup(), "MESSAGE_ILLEGAL"),
+        (PutBatch("T0", 0, (1, 2), cut=21), Setup(), "MESSAGE_ILLEGAL"),
+        (PutBatch("T0", 0, (1,), multi_dispatch="%LMQ%a"), Setup(), "PUT_OK"),
+        (
+            PutBatch("T0", 0, (1,), multi_dispatch="%LMQ%a"),
+            Setup(multi_dispatch=True),
+            "MESSAGE_ILLEGAL",
+        ),
+        (PutBatch("T0", 0, (1,), properties="INNER_NUM=2"), Setup(), "MESSAGE_ILLEGAL"),
+        (
+            PutMessage("T0", 0, 1, properties="INNER_MULTI_QUEUE_OFFSET=7"),
+            Setup(),
+            "MESSAGE_ILLEGAL",
+        ),
         (PutMessage("t" * 255, 0, 1), Setup(), "PUT_OK"),
         (PutMessage("t" * 256, 0, 1), Setup(), "MESSAGE_ILLEGAL"),
         (PutMessage("T0", 0, 1, sys_flag=0x80), Setup(), "MESSAGE_ILLEGAL"),
