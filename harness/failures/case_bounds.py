@@ -178,9 +178,9 @@ _PROPERTY = _text(
     "a property: at most 100000 characters, none of the separators U+0001 and U+0002",
 )
 _PROPERTIES_END = _text(
-    r"(?:\x02(?:[^\x01\x02]{1,1000}\x01?\x02){0,8})?",
+    r"(?:\x02(?:[^\x01\x02]{1,1000}\x01\x02){0,8})?",
     "an end of properties: nothing, or U+0002 and at most 8 names without a value, "
-    "each ended by U+0002 or by U+0001 and U+0002",
+    "each ended by U+0001 and U+0002",
 )
 _ASKED = _text(r".{0,100000}", "a text of at most 100000 characters")
 _EXPRESSION = _text(

@@ -93,7 +93,7 @@ def test_a_batch_is_answered_as_its_messages_one_after_the_other() -> None:
                 "PUT_OK",
             )
             for waits in (True, False)
-            for end in ("", "\x02x\x02", "\x02x\x01\x02")
+            for end in ("", "\x02x\x01\x02")
             for setup in (Setup(), Setup(prop_crc=True))
         ],
         (PutBatch("T0", 0, (1,), cut=1), Setup(), "MESSAGE_ILLEGAL"),
