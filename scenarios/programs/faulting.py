@@ -7,12 +7,18 @@ from crashmq.models.ops import (
     DiskFault,
     During,
     Op,
+    Restart,
     RunService,
     ServiceName,
     Shutdown,
 )
 from crashmq.scenarios.programs.ageing import fill, settle
-from crashmq.scenarios.programs.crashing import crash, crowded, interrupted
+from crashmq.scenarios.programs.crashing import (
+    crash,
+    crash_during,
+    crowded,
+    interrupted,
+)
 from crashmq.scenarios.programs.draft import THOROUGH_MS, Draft
 from crashmq.scenarios.programs.space import FLUSHED_BY, WRITTEN_BY, often
 from crashmq.scenarios.programs.spaces import AFTER
@@ -23,7 +29,8 @@ FLUSHES: tuple[ServiceName, ...] = often(
 FILLED_BY = 12  # messages with keys, of an index file
 SPOILED_ROUNDS_MAX = 9
 
-REPEATED = 4  # one op of so many that failed is asked for again
+REPEATED = 3  # one op of so many that failed is asked for again
+RETRIED_ACTIONS = 4  # at one of so many disk actions a crash may cut that short
 SPOILS_ANY = 4  # one spoilt sync of so many is any op's, not the file's own flush
 TROUBLED = 4  # one full disk of so many comes after a fault
 
@@ -50,7 +57,11 @@ def _fail(draft: Draft, met: DiskFault) -> None:
     if met.call == "sync" and chance.coin():
         draft.add(drawn.put())  # to be refused, if it was the log's
     if chance.one_in(REPEATED) and not isinstance(op, Shutdown):
-        draft.add(op)
+        if draft.space.crash_kinds and chance.coin():
+            crash_during(draft, op, chance.integer(1, RETRIED_ACTIONS))
+            draft.add(Restart())
+        else:
+            draft.add(op)
     if met.call == "sync" and chance.coin():
         draft.add(evicting(draft), RunService("reput"), drawn.pull())
 

@@ -23,6 +23,9 @@ from crashmq.scenarios.programs.space import (
 )
 
 LONG_TOPIC = "a-topic-whose-name-is-as-long-as-some-retry-topics-are"
+TORN_UNITS = (8, 12, 16)
+"""Bytes of a queue's unit up to before its size, before its tags code, and in that."""
+
 TORN_TOPICS = (88 + 16 + 1, 88 + 16 + 40, 88 + 60 + 2)
 """Bytes of a record up to during its topic, for the commonest bodies: header, body and
 CRC are whole there, and only the lengths show that the record is not."""
@@ -95,7 +98,9 @@ CALM = Space(
     crash_kinds=(),
     survivor_kinds=(),
     survivor_numbers=Numbers((0, 1, 2, 3, 5, 8, 13, 21), 1 << 16),
-    cuts=Numbers((0, 0, 1, 20, 31, *TORN_TOPICS, *TORN_TOPICS, 511, 512, 2000), 256),
+    cuts=Numbers(
+        (*(0, 0, 1), *TORN_UNITS, *(20, 31), *TORN_TOPICS * 2, *(511, 512, 2000)), 256
+    ),
     recovery_crashes=often((0, 6), (1, 3), (2, 1)),
     faults=(),
     damage_targets=(),
