@@ -12,6 +12,7 @@ from crashmq.models.knowledge.moments import (
     DelaysRecovered,
     DelaysWritten,
     DeliveryRoundOver,
+    LevelsUnread,
     MessageDelivered,
 )
 from crashmq.models.knowledge.walk_delays import bounds, undelivered
@@ -86,6 +87,20 @@ def _ask_dly_3(at: MessageDelivered) -> Breaches:
     ),
 )
 def _ask_dly_11(at: DeliveryRoundOver) -> Breaches:
+    now_ms = at.step.world.now_ms
+    levels = at.known.setup.delay_levels
+    return a_round_leaves_nothing_that_is_due.judge(at.stored_ms, now_ms, levels)
+
+
+@asked(
+    a_round_leaves_nothing_that_is_due,
+    on=LevelsUnread,
+    needs=(
+        *(Fact.LIVES, Fact.TURNS_SERVICES, Fact.HAS_CLOCK, Fact.WRITTEN_STAYS),
+        *(Fact.LOG_WORKED, Fact.UNDAMAGED_LOG, Fact.DELAYS_LACK_NOTHING),
+    ),
+)
+def _ask_dly_11_of_others(at: LevelsUnread) -> Breaches:
     now_ms = at.step.world.now_ms
     levels = at.known.setup.delay_levels
     return a_round_leaves_nothing_that_is_due.judge(at.stored_ms, now_ms, levels)

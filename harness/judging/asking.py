@@ -48,6 +48,7 @@ from crashmq.models.knowledge.moments import (
     FilteredPullOver,
     FilterMissed,
     FiltersRecovered,
+    LevelsUnread,
     LogRecovered,
     LogRecoveredAround,
     LogShortened,
@@ -276,6 +277,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
         (
             *(MessageDelivered, DelaysWritten, DelaysPersisted),
             *(DelaysFound, DelaysRecovered, AllDelivered, DeliveryRoundOver),
+            LevelsUnread,
         ),
         (*TELLS_ALL, Fact.DELIVERS_DELAYED),
     ),

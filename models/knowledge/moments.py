@@ -837,6 +837,14 @@ class DeliveryRoundOver(Moment):
         return {level: time for level, time in times.items() if time > 0}
 
 
+@dataclass(slots=True)
+class LevelsUnread(DeliveryRoundOver):
+    """A delivery round has failed only at reading the queues of some levels.
+
+    ``first`` is about the other levels.
+    """
+
+
 def _stored_ms(image: StoreImage, waiting: Appended) -> int:
     """The store_timestamp of a waiting message, from its record; 0: it has none."""
     key = (waiting.message.topic, waiting.message.queue_id)

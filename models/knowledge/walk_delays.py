@@ -27,12 +27,13 @@ from crashmq.models.knowledge.moments import (
     DelaysRecovered,
     DelaysWritten,
     DeliveryRoundOver,
+    LevelsUnread,
     MessageDelivered,
     Moment,
 )
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import Put, Ran, Started
-from crashmq.models.ops import Damage, RunService
+from crashmq.models.ops import Damage, DiskFault, RunService, innermost
 from crashmq.models.program import HOUR_MS
 
 DELIVER = "deliver_delayed"
@@ -123,6 +124,8 @@ def walk_rounds(at: At) -> Iterator[Moment]:
         for topic, queue_id in known.model.queues if step.is_alone else ():
             if topic == SCHEDULE_TOPIC:
                 known.delays.skip(queue_id + 1, bounds(known, queue_id + 1)[0])
+    elif step.raised and (unread := _levels_not_read(step)):
+        yield LevelsUnread(*at, _left_waiting(known, _refused_levels(step) | unread))
     done = [
         one
         for one in step.rounds
@@ -140,6 +143,23 @@ def walk_rounds(at: At) -> Iterator[Moment]:
     rows = read_delays(bytes(files.get(DELAYS_PATH, b"")))
     if rows is not None and not step.fails_calls:
         known.delays.persisted(rows)
+
+
+def _levels_not_read(step: Step) -> frozenset[int]:
+    """The levels whose queues a round of delivery could not read; none if more failed.
+
+    The round must have been a single one that nothing else ran beside.
+    """
+    op = innermost(step.op)
+    is_round = isinstance(op, RunService) and (op.service, op.times) == (DELIVER, 1)
+    others = [one for one in step.acts if not isinstance(one, DiskFault)]
+    if not is_round or others[1:] != [op] * (len(others) - 1):
+        return frozenset()
+    prefix = f"consumequeue/{SCHEDULE_TOPIC}/"
+    hit = [(one.call, one.path) for one in step.met]
+    if step.crash or not all(c == "read" and p.startswith(prefix) for c, p in hit):
+        return frozenset()
+    return frozenset([int(path.split("/")[2]) + 1 for _, path in hit])
 
 
 def _refused_levels(step: Step) -> frozenset[int]:

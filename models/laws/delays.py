@@ -264,6 +264,9 @@ def a_round_leaves_nothing_that_is_due(
 ) -> Iterator[Violation]:
     """Asked after a round that ran alone, on a disk that works.
 
+    If the round could only not read the queues of some levels, it is asked of the
+    others, whose messages need not wait for the disk.
+
     ``stored_ms`` is, by level, when the first waiting message was stored; ``levels``
     are the broker's. A message whose delivery time is more than its full delay ahead
     counts as due.

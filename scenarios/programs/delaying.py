@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
+from crashmq.models.files.record import SCHEDULE_TOPIC
 from crashmq.models.messages import FILLER_SIZE_MIN, PROP_CRC_SIZE, message_for
 from crashmq.models.ops import (
     AdvanceClock,
@@ -27,17 +28,21 @@ FLUSH: Final = RunService("flush_commit_log")
 ACTIONS_MAX = 14
 """So many disk actions a persist makes at most, and a few deliveries."""
 MESSAGES_MAX = 4
+LEVELS = 3
 LARGE = 8
 """Of so many delayed messages one is as large as its log file lets it be."""
 BEYOND = (0, 1, PROP_CRC_SIZE, PROP_CRC_SIZE + 1, PROP_CRC_SIZE + 40)
 
-Way: TypeAlias = Literal["by itself", "beside", "amid", "crash", "fault", "set back"]
+Way: TypeAlias = Literal[
+    "by itself", "beside", "amid", "crash", "fault", "unread", "set back"
+]
 WAYS: tuple[Way, ...] = often(
     ("by itself", 6),
     ("beside", 2),
     ("amid", 2),
     ("crash", 6),
     ("fault", 3),
+    ("unread", 2),
     ("set back", 1),
 )
 BEFORE_OR_AFTER_MS = (0, 0, 0, -1, 1, 100, -500)
@@ -51,13 +56,17 @@ def delay(draft: Draft) -> None:
     """Add ops: some delayed messages, and a round that delivers those due."""
     chance, add = draft.chance, draft.add
     level = chance.pick(draft.space.delay_levels)
+    way = chance.pick(WAYS)
+    if way == "unread":
+        _one_level_unread(draft)
+        return
     for _ in range(chance.integer(1, MESSAGES_MAX)):
         add(_delayed(draft, level))
     if chance.coin():
         add(FLUSH)
     add(REPUT)
     add(AdvanceClock(draft.delay_ms(level) + chance.pick(BEFORE_OR_AFTER_MS)))
-    match chance.pick(WAYS):
+    match way:
         case "by itself":
             add(DELIVER)
             _settle(draft)
@@ -91,6 +100,22 @@ def delay(draft: Draft) -> None:
         case "set back":
             most_ms = max(1, 3 * draft.delay_ms(level))
             add(AdvanceClock(-chance.integer(1, most_ms)), DELIVER)
+
+
+def _one_level_unread(draft: Draft) -> None:
+    """Add ops: messages of several levels are due, and one level cannot be read."""
+    chance, add = draft.chance, draft.add
+    levels = sorted({*draft.space.delay_levels})[:LEVELS]
+    for level in levels:
+        for _ in range(chance.integer(1, 2)):
+            put = draft.drawn.put()
+            if isinstance(put, PutMessage):
+                add(replace(put, delay_level=level))
+    add(REPUT, AdvanceClock(max([draft.delay_ms(level) for level in levels])))
+    queue = f"consumequeue/{SCHEDULE_TOPIC}/{chance.pick(tuple(levels)) - 1}/"
+    add(During(DELIVER, 1, DiskFault("read", "EIO", path=queue, lasts=True)))
+    if chance.coin():
+        add(DELIVER)
 
 
 def _faults_on(space: Space, part: str) -> tuple[DiskFault, ...]:
