@@ -379,8 +379,8 @@ class ConsumerOffsetManager:
             self._under_removal.append(part)
             gone = _take(self._offset_table, part)
             gone_resets = _take(self._reset_offset_table, part)
+            gone_told = _take(self._told_offset_table, part)
             _take(self._pull_offset_table, part)
-            _take(self._told_offset_table, part)
         try:
             if gone:
                 REMOVED.hit()
@@ -391,6 +391,7 @@ class ConsumerOffsetManager:
             with self._lock:
                 _put_back(self._offset_table, gone)
                 _put_back(self._reset_offset_table, gone_resets)
+                _put_back(self._told_offset_table, gone_told)
                 self._under_removal.remove(part)
             raise
         with self._lock:
