@@ -169,8 +169,11 @@ class ReputMessageService:
         damage, end = self._commit_log.damage, self.confirm_offset
         start = self.reput_from_offset
         if damage.ranges:
+            behind = damage.end_of(start)
+            if self._is_unconfirmed(behind):
+                return False
             PASSED.hit()
-            start = self.reput_from_offset = damage.end_of(start)
+            start = self.reput_from_offset = behind
             end = damage.next_start(start, end)
         data = self._commit_log.read_from(start, end)
         if not data:

@@ -96,7 +96,7 @@ def _ask_dly_11(at: DeliveryRoundOver) -> Breaches:
     a_round_leaves_nothing_that_is_due,
     on=LevelsUnread,
     needs=(
-        *(Fact.LIVES, Fact.TURNS_SERVICES, Fact.HAS_CLOCK, Fact.WRITTEN_STAYS),
+        *(Fact.TURNS_SERVICES, Fact.HAS_CLOCK, Fact.WRITTEN_STAYS),
         *(Fact.LOG_WORKED, Fact.UNDAMAGED_LOG, Fact.DELAYS_LACK_NOTHING),
     ),
 )

@@ -15,7 +15,10 @@ from crashmq.models.laws.checkpoint import (
     DurableUntil,
     times_reach_what_is_durable,
 )
-from crashmq.models.laws.filtering import filters_are_written_as_they_are
+from crashmq.models.laws.filtering import (
+    filters_are_written_as_they_are,
+    filters_of_the_gone_are_forgotten,
+)
 from crashmq.models.laws.marks import what_is_stored_is_confirmed
 from crashmq.models.laws.rounds import (
     checkpoint_tells_how_far_queues_are_durable,
@@ -182,6 +185,22 @@ def _ask_svc_8(at: RoundTurned) -> Breaches:
 def _ask_svc_9(at: RoundTurned) -> Breaches:
     now = at.known.progress.filters.now
     return filters_are_written_as_they_are.judge(at.look.files(), now)
+
+
+@asked(
+    filters_of_the_gone_are_forgotten,
+    on=RoundTurned,
+    needs=(*CALM, Fact.WRITTEN_STAYS, Fact.UNTOUCHED, Fact.FILTERS),
+    where=lambda at: (
+        at.done.service == "persist_consumer_filter"
+        and at.step.must_have_written(at.done.work)
+    ),
+)
+def _ask_flt_8(at: RoundTurned) -> Breaches:
+    filters = at.known.progress.filters
+    return filters_of_the_gone_are_forgotten.judge(
+        at.look.files(), filters.gone_ms, at.step.world.now_ms
+    )
 
 
 @asked(

@@ -7,6 +7,7 @@ broker has kept; a group whose first subscription of a run is such a one is unkn
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -26,10 +27,26 @@ class Filters(Forked):
             is unknown which came last. A missing key: unknown.
         groups: those of which a client has subscribed anything in this run of the
             broker, be it of use or not.
+        gone_ms: the groups that have no member now, and since when at the latest.
+        latest_ms: the latest time that the clock has shown.
     """
 
     now: dict[FilterKey, frozenset[Asked]] = field(default_factory=dict)
     groups: set[str] = field(default_factory=set)
+    gone_ms: dict[str, int] = field(default_factory=dict)
+    latest_ms: int = 0
+
+    def came(self, group: str) -> None:
+        """Record that a group has, or may have, a member."""
+        self.gone_ms.pop(group, None)
+
+    def left(self, group: str) -> None:
+        """Record that a group has no member any more."""
+        self.gone_ms.setdefault(group, self.latest_ms)
+
+    def loaded(self, groups: Iterable[str]) -> None:
+        """Record the start of a broker, which knows these groups and no member."""
+        self.gone_ms = dict.fromkeys(sorted(groups), self.latest_ms)
 
     def subscribed(self, key: FilterKey, asked: Asked, *, is_certain: bool) -> None:
         """Record a newer subscription that is, or may be, in effect from now on."""

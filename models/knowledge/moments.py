@@ -832,17 +832,29 @@ class DeliveryRoundOver(Moment):
     @property
     def stored_ms(self) -> Mapping[int, int]:
         """The store_timestamp of that message, by level, where a record has one."""
-        image = self.look.image()
-        times = {level: _stored_ms(image, one) for level, one in self.first.items()}
-        return {level: time for level, time in times.items() if time > 0}
+        return _stored_by_level(self.look.image(), self.first)
 
 
 @dataclass(slots=True)
-class LevelsUnread(DeliveryRoundOver):
+class LevelsUnread(Moment):
     """A delivery round has failed only at reading the queues of some levels.
 
-    ``first`` is about the other levels.
+    ``first`` is, by other level, the first dispatched message that it left waiting.
     """
+
+    first: Mapping[int, Appended]
+
+    @property
+    def stored_ms(self) -> Mapping[int, int]:
+        """The store_timestamp of that message, by level, where a record has one."""
+        return _stored_by_level(self.look.image(), self.first)
+
+
+def _stored_by_level(
+    image: StoreImage, first: Mapping[int, Appended]
+) -> Mapping[int, int]:
+    times = {level: _stored_ms(image, one) for level, one in first.items()}
+    return {level: time for level, time in times.items() if time > 0}
 
 
 def _stored_ms(image: StoreImage, waiting: Appended) -> int:

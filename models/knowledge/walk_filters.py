@@ -29,6 +29,7 @@ def walk_filters(at: At) -> Iterator[Moment]:
     found: Mapping[str, bytes] = {}
     _forget_unsure(at, filters)
     for entry in step.entries:
+        filters.latest_ms = max(filters.latest_ms, entry.at_ms)
         match entry.event:
             case SubscriptionAsked(op):
                 if not step.is_alone:
@@ -45,6 +46,7 @@ def walk_filters(at: At) -> Iterator[Moment]:
             case StartBegan(found, _):
                 filters.ended()
             case FiltersLoaded(rows):
+                filters.loaded([group for (group, _), _ in rows])
                 yield FiltersRecovered(*at, found, rows)
             case _:
                 pass
@@ -60,6 +62,7 @@ def _forget_unsure(at: At, filters: Filters) -> None:
         filters.forget_all()
     for op in at.known.consumption.newest.values():
         filters.forget_group(op.group)
+        filters.came(op.group)
 
 
 def _asked_beside_others(filters: Filters, op: FilterOp) -> None:
@@ -67,6 +70,7 @@ def _asked_beside_others(filters: Filters, op: FilterOp) -> None:
     if isinstance(op, Unsubscribe):
         filters.forget_group(op.group)
         return
+    filters.came(op.group)
     filters.groups.add(op.group)
     key = op.group, op.topic
     if op.version:
@@ -81,7 +85,10 @@ def _asked_beside_others(filters: Filters, op: FilterOp) -> None:
 def _answered(filters: Filters, op: FilterOp, *, is_taken: bool) -> None:
     if isinstance(op, Unsubscribe):
         filters.forget_group(op.group)
+        if is_taken:
+            filters.left(op.group)
         return
+    filters.came(op.group)
     filters.groups.add(op.group)
     if op.version:
         filters.asked_of_old((op.group, op.topic))

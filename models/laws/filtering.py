@@ -23,6 +23,7 @@ from crashmq.models.files.store_image import BadRecord, decode_record
 from crashmq.models.knowledge.reference import VisibleQueue
 from crashmq.models.laws.reading import names_no_tag
 from crashmq.models.laws.registry import law
+from crashmq.models.limits import FILTERS_KEPT_MS
 from crashmq.models.observations import CODES_OF_READS, BrokerCode, FilteredPull
 from crashmq.models.ops import PullFiltered, PullThroughBroker
 from crashmq.models.verdict import Violation
@@ -322,6 +323,32 @@ def filters_are_written_as_they_are(
         if alive.get(key) != expected:
             where = f"{FILTERS_PATH}, {key[0]} on {key[1]}"
             yield Violation(where, f"{alive.get(key)} is written", f"{expected}")
+
+
+@law(
+    "FLT-8",
+    "a persist of the consumer filters forgets those of a group that has had no member "
+    "for 24 hours",
+    catalogue="I12 I19",
+)
+def filters_of_the_gone_are_forgotten(
+    files: Mapping[str, bytes], gone_ms: Mapping[str, int], now_ms: int
+) -> Iterator[Violation]:
+    """Otherwise dispatch evaluates them on each message for ever.
+
+    ``gone_ms`` says of groups without a member since when that is so, at the latest.
+
+    Source: ConsumerFilterManager#clean, FilterDataMapByTopic; BrokerConfig
+    #filterDataCleanTimeSpan.
+    """
+    pair = config_pair(files, FILTERS_PATH)
+    for topic, of_topic in pair.rows.items():
+        for group in of_topic.get("groupFilterData", {}):
+            since = gone_ms.get(group)
+            if since is not None and now_ms - since >= FILTERS_KEPT_MS:
+                where = f"{FILTERS_PATH}, {group} on {topic}"
+                seen = f"it is written, {now_ms - since} ms after its last member"
+                yield Violation(where, seen, f"none after {FILTERS_KEPT_MS} ms")
 
 
 @law(

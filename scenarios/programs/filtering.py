@@ -195,12 +195,13 @@ def _by_the_broker(draft: Draft, group: str, topic: str) -> PullThroughBroker:
 
 
 def _go_away(draft: Draft, whom: Whom) -> None:
-    """Add ops: a group unsubscribes, time passes, and it subscribes again."""
+    """Add ops: a group goes, or its broker ends; time passes, and it comes back."""
     chance, add = draft.chance, draft.add
     there = _subscription(draft, whom)
     if chance.coin():
         add(there, STEP)
-    add(Unsubscribe(whom[0]))
+    is_restarted = chance.one_in(3)
+    add(*((PERSIST, Restart()) if is_restarted else (Unsubscribe(whom[0]),)))
     if chance.coin():
         add(AdvanceClock(A_DAY_MS), PERSIST)
     _messages(draft)
