@@ -203,6 +203,9 @@ IF_LISTED: dict[str, tuple[Kind, ...]] = {
     "delay": ("delay", "retry"),
 }
 
+JOINED = (("wait", "serve"), ("fill", "fail_disk"))
+"""Which rule is part of which other one, in this order, if there are too many."""
+
 
 def rules_of(space: Space) -> dict[str, tuple[Kind, ...]]:
     """Kinds of phrases, by the name of the Hypothesis rule that takes one of them."""
@@ -211,8 +214,9 @@ def rules_of(space: Space) -> dict[str, tuple[Kind, ...]]:
         listed = tuple([kind for kind in kinds if kind in space.kinds])
         if listed:
             rules[name] = listed
-    if len(rules) > RULES_MAX and "wait" in rules:
-        rules["serve"] += rules.pop("wait")
+    for name, other in JOINED:
+        if len(rules) > RULES_MAX and name in rules and other in rules:
+            rules[other] += rules.pop(name)
     return rules
 
 

@@ -23,7 +23,7 @@ NOT_RUN = {
         RunningFlags.bits RunningFlags.is_cq_writeable""",
     "no program meets the refusal": """
         _no_such_group _no_retry_queue _nowhere _untold Bean._wrong _Reader._single
-        _not_a_batch illegal""",
+        illegal""",
     "the simulation turns rounds itself": """
         BrokerController.waited_for DefaultMQPushConsumer.waiting
         DefaultMQPushConsumer.notify_consumer_ids_changed PullMessageService.on_work
@@ -33,8 +33,9 @@ NOT_RUN = {
         ConfigTable.persist Expression.evaluate Condition.evaluate
         AllocateMachineRoomNearby.name AllocateMessageQueueByConfig.name
         AllocateMessageQueueByMachineRoom.name AllocateMessageQueueConsistentHash.name
-        CommitLog.appends_prop_crc ReferenceResource.is_cleaned_up
-        ReferenceResource.clean_up StoreStatsService.count_dispatched""",
+        CommitLog.appends_prop_crc ConsumerOffsetManager.has_offset_reset
+        ReferenceResource.is_cleaned_up ReferenceResource.clean_up
+        StoreStatsService.count_dispatched""",
     "no program has such files or queues": """
         _has_file _content _topics_in IndexService.leave_out IndexService._file_size
         MappedFileQueue.reset_offset ConsumeQueue.roll_next_file""",
