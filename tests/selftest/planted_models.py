@@ -145,7 +145,7 @@ _MODEL = (
     (
         "M29",
         *("appended", "differs_from_message"),
-        *("if properties == message.properties:", "if True:"),
+        *("if properties != message.properties:", "if False:"),
     ),
     (
         "M30",
