@@ -158,6 +158,14 @@ class CommitLog:
         """
         return self._writer.put_message(message, self._append_encoded)
 
+    def put_accepted(self, message: Message) -> PutMessageResult:
+        """Append a message that was accepted before, whatever its size.
+
+        Raises:
+            OSError: as ``put_message``.
+        """
+        return self._writer.put_message(message, self._append_encoded, is_accepted=True)
+
     @property
     def appends_prop_crc(self) -> bool:
         """Whether each new record ends with a CRC over all of it.

@@ -66,13 +66,22 @@ class LogWriter:
         self._consume_queues = consume_queues
         self.appends_prop_crc = config.enabled_append_prop_crc
 
-    def put_message(self, message: Message, append: Append) -> PutMessageResult:
-        """Append one message, or return why it is refused."""
+    def put_message(
+        self, message: Message, append: Append, *, is_accepted: bool = False
+    ) -> PutMessageResult:
+        """Append one message, or return why it is refused.
+
+        ``is_accepted``: the store has taken it before, so its body may be larger than
+        ``max_message_size`` is by now.
+        """
+        size_max = self._config.max_message_size
+        if is_accepted:
+            size_max = max(size_max, len(message.body))
         try:
             check_reserved(message)
             if self._config.enable_multi_dispatch and message.light_queues:
-                return self._put_listed_twice(message, message.light_queues, append)
-            encoded = [self._encode(message)]
+                return self._put_listed_twice(message, size_max, append)
+            encoded = [self._encode(message, size_max)]
         except MessageRejected as rejected:
             REJECTED.hit()
             return PutMessageResult(rejected.status)
@@ -87,7 +96,8 @@ class LogWriter:
                 if self._config.enable_multi_dispatch and message.light_queues:
                     why = f"a message of a batch has {PROPERTY_MULTI_DISPATCH}."
                     raise MessageRejected(PutMessageStatus.MESSAGE_ILLEGAL, why)
-            encoded = [self._encode(message) for message in messages]
+            size_max = self._config.max_message_size
+            encoded = [self._encode(message, size_max) for message in messages]
         except MessageRejected as rejected:
             REJECTED.hit()
             return PutMessageResult(rejected.status)
@@ -95,12 +105,13 @@ class LogWriter:
         return append(messages[0], lambda: encoded)
 
     def _put_listed_twice(
-        self, message: Message, lights: tuple[str, ...], append: Append
+        self, message: Message, size_max: int, append: Append
     ) -> PutMessageResult:
         """Append a message for light queues: its record names its offset in each.
 
         Source: MultiDispatch#wrapMultiDispatch.
         """
+        lights = message.light_queues
         check_light_queues(message.topic, lights)
 
         def encode() -> list[EncodedMessage]:
@@ -108,10 +119,9 @@ class LogWriter:
             places = ",".join([str(next_offset(name, 0)) for name in lights])
             properties = {**message.properties, PROPERTY_MULTI_QUEUE_OFFSET: places}
             LIGHT.hit()
-            return [self._encode(replace(message, properties=properties))]
+            return [self._encode(replace(message, properties=properties), size_max)]
 
         return append(message, encode, lights)
 
-    def _encode(self, message: Message) -> EncodedMessage:
-        size_max = self._config.max_message_size
+    def _encode(self, message: Message, size_max: int) -> EncodedMessage:
         return encode_message(message, size_max, prop_crc=self.appends_prop_crc)

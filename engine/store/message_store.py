@@ -335,6 +335,15 @@ class MessageStore:
         append = self.commit_log.put_message
         return self._puts.put(message, append, is_started=self.is_started)
 
+    def put_accepted(self, message: Message) -> PutMessageResult:
+        """Store a message that was accepted before, as one whose delay is over.
+
+        ``max_message_size`` may be less than it was then; refused for that, the message
+        would keep all behind it in its queue for ever.
+        """
+        append = self.commit_log.put_accepted
+        return self._puts.put(message, append, is_started=self.is_started)
+
     def put_messages(self, batch: Message) -> PutMessageResult:
         """Store the messages of a batch's body: all, or none."""
         append = self.commit_log.put_messages

@@ -295,7 +295,7 @@ def _expected_status(
         return "MESSAGE_ILLEGAL"
     if properties_size > PROPERTIES_SIZE_MAX:
         return "PROPERTIES_SIZE_EXCEEDED"
-    too_long = len(body) > setup.max_message_size
+    too_long = len(body) > setup.max_message_size and not message.is_delivered
     if too_long or size + FILLER_SIZE_MIN > setup.log_file_size:
         return "MESSAGE_ILLEGAL"
     return "PUT_OK"

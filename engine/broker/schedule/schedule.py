@@ -44,7 +44,7 @@ class Schedule:
         def put(message: Message) -> PutMessageResult:
             return put_in_its_topic(
                 message.topic,
-                lambda: store.put_message(message),
+                lambda: store.put_accepted(message),
                 DEFAULT_TOPIC_QUEUE_NUMS,
             )
 

@@ -84,7 +84,7 @@ class ScheduleMessageService:
         self._durable_table: dict[int, int] = {}
         self._deliveries: dict[int, deque[Delivery]] = {}
         self._version_changes = 0
-        self.put: PutDelivered = store.put_message
+        self.put: PutDelivered = store.put_accepted
         self.is_stopping = False
         self.data_version = DataVersion(runtime.now_ms())
 
