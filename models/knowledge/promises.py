@@ -27,6 +27,10 @@ class DiskKind(Protocol):
     """
 
     @property
+    def loses_unsynced(self) -> bool:
+        """Whether a power loss takes more than a process kill does."""
+
+    @property
     def honours_sync(self) -> bool:
         """Whether a sync that succeeds has made anything durable."""
 
@@ -101,7 +105,12 @@ class Promises(Forked):
         self.errors_come_late = self.reverts = False
 
     def lost_power(self) -> tuple[Damaged, ...]:
-        """Note a power loss; returns the damage of the medium that it shows."""
+        """Note a power loss; returns the damage of the medium that it shows.
+
+        Where it takes no more than a kill does, the page cache stays as it was.
+        """
+        if not self.kind.loses_unsynced:
+            return ()
         self.has_lied = self.hides_a_failed_sync = False
         shown, self.spoilt = self.spoilt, ()
         return shown
