@@ -78,7 +78,7 @@ class Promises(Forked):
         lies = self.has_lied or not self.kind.honours_sync
         if forgets(op) and (lies or self.hides_a_failed_sync or self.spoilt):
             self.reverts = True
-            shown, self.spoilt = self.spoilt, ()
+            shown = self.spoilt  # and still there below pages that were dirty
             if lies:
                 shown = (*shown, SPOILT)  # so may be what syncs that lied had covered
         if not _has(op, "sync"):
