@@ -7,7 +7,7 @@ with a ``fork`` method.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -179,9 +179,12 @@ class Knowledge:
             level_max=setup.delay_levels.level_max,
         )
 
-    def saw_faults(self, step: Step) -> None:
-        """Note what a disk fault of the step may have damaged."""
-        shown = self.promises.saw_fault(step.op, step.spoilt)
+    def saw_faults(self, step: Step, unsynced: Callable[[], Container[str]]) -> None:
+        """Note what a disk fault of the step may have damaged.
+
+        ``unsynced``: the files that a power loss could change after it.
+        """
+        shown = self.promises.saw_fault(step.op, step.spoilt, unsynced)
         self.tampering.add(shown)
         # A start may have read what memory held before it was forgotten.
         is_lost = shown or (self.promises.reverts and forgets(step.op))

@@ -9,7 +9,7 @@ Source: section 6 of the disk fault model, and rule E1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -70,15 +70,24 @@ class Promises(Forked):
     spoilt: tuple[Damaged, ...] = ()
 
     def saw_fault(
-        self, op: Event, spoilt: Sequence[Damaged] = ()
+        self,
+        op: Event,
+        spoilt: Sequence[Damaged] = (),
+        unsynced: Callable[[], Container[str]] = tuple,
     ) -> tuple[Damaged, ...]:
-        """Note what faults of ``op`` may have damaged; returns what readers see."""
+        """Note what faults of ``op`` may have damaged; returns what readers see.
+
+        ``unsynced`` are the files with dirty pages, which an eviction spares, and below
+        which the medium may stay spoilt.
+        """
         self.spoilt = tuple(dict.fromkeys((*self.spoilt, *spoilt)))
         shown: tuple[Damaged, ...] = ()
         lies = self.has_lied or not self.kind.honours_sync
         if forgets(op) and (lies or self.hides_a_failed_sync or self.spoilt):
             self.reverts = True
-            shown = self.spoilt  # and still there below pages that were dirty
+            shown = self.spoilt
+            spared = unsynced() if shown else ()
+            self.spoilt = tuple([one for one in shown if one.path in spared])
             if lies:
                 shown = (*shown, SPOILT)  # so may be what syncs that lied had covered
         if not _has(op, "sync"):

@@ -97,7 +97,7 @@ def walk(at: At) -> Iterator[Moment]:
     if step.reads and known.setup.checks_crc:
         yield CheckedReads(*at)
     if not step.is_alone:
-        known.saw_faults(step)
+        known.saw_faults(step, at.look.unsynced_from)
     if known.tampering.log_has_hidden_rot:
         known.progress.topics.is_doubtful = True
         known.progress.groups.forget()
@@ -170,7 +170,7 @@ def _walk_lives(at: At) -> Iterator[Moment]:
         if known.setup.delivers_delayed:
             yield from walk_loaded(at, start, number)
     if step.starts and not step.is_alone:
-        known.saw_faults(step)  # it may have met that start too
+        known.saw_faults(step, at.look.unsynced_from)  # it may have met that start too
         if known.promises.errors_come_late:
             known.failed_parts |= EVERYWHERE
     if step.begun is not None:

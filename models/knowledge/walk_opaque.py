@@ -60,7 +60,9 @@ def walk_opaque(at: At) -> Iterator[Moment]:
     if step.crash is None:
         yield from _walk_starts(at)
         if step.starts and not step.is_alone:
-            known.saw_faults(step)  # it may have met that start too
+            known.saw_faults(
+                step, at.look.unsynced_from
+            )  # it may have met that start too
         if step.begun is not None:
             yield from _walk_life(at, step.begun)
         yield from _walk_running(at)
@@ -76,7 +78,7 @@ def _doubt_what_was_disturbed(at: At) -> None:
     step, known = at.step, at.known
     known.failed_parts |= step.failed_parts
     if not step.is_alone:
-        known.saw_faults(step)
+        known.saw_faults(step, at.look.unsynced_from)
     if step.damaged or step.planted:
         known.tampering.saw(
             step,
