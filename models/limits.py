@@ -58,6 +58,7 @@ QUERY_MAX: Final = 64
 FILTERS_KEPT_MS: Final = 24 * 3_600_000
 """So long a broker keeps the filters of a group without members. Source: BrokerConfig
 #filterDataCleanTimeSpan."""
+
 PULL_MAX_IDLE_MS: Final = 120_000
 """ProcessQueue#PULL_MAX_IDLE_TIME; a queue without a pull is begun again."""
 

@@ -14,6 +14,7 @@ from crashmq.models.knowledge.moments import (
     DeliveryRoundOver,
     LevelsUnread,
     MessageDelivered,
+    stored_by_level,
 )
 from crashmq.models.knowledge.walk_delays import bounds, undelivered
 from crashmq.models.laws.delays import (
@@ -87,9 +88,15 @@ def _ask_dly_3(at: MessageDelivered) -> Breaches:
     ),
 )
 def _ask_dly_11(at: DeliveryRoundOver) -> Breaches:
-    now_ms = at.step.world.now_ms
-    levels = at.known.setup.delay_levels
-    return a_round_leaves_nothing_that_is_due.judge(at.stored_ms, now_ms, levels)
+    return _due_and_left(at)
+
+
+def _due_and_left(at: DeliveryRoundOver | LevelsUnread) -> Breaches:
+    return a_round_leaves_nothing_that_is_due.judge(
+        stored_by_level(at.look.image(), at.first),
+        at.step.world.now_ms,
+        at.known.setup.delay_levels,
+    )
 
 
 @asked(
@@ -101,9 +108,7 @@ def _ask_dly_11(at: DeliveryRoundOver) -> Breaches:
     ),
 )
 def _ask_dly_11_of_others(at: LevelsUnread) -> Breaches:
-    now_ms = at.step.world.now_ms
-    levels = at.known.setup.delay_levels
-    return a_round_leaves_nothing_that_is_due.judge(at.stored_ms, now_ms, levels)
+    return _due_and_left(at)
 
 
 @asked(

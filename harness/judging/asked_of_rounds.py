@@ -37,10 +37,16 @@ from crashmq.models.laws.run import dispatch_reaches_what_is_confirmed
 
 CALM = (Fact.ALONE, Fact.DISK_WORKS)
 ON_THE_MEDIUM = (*CALM, Fact.SYNCED_STAYS, Fact.WRITTEN_STAYS)
+OF_FILTERS = (*CALM, Fact.WRITTEN_STAYS, Fact.UNTOUCHED, Fact.FILTERS)
 
 
 def _is_sync(at: RoundTurned) -> bool:
     return at.known.setup.flush_mode == "SYNC_FLUSH"
+
+
+def _writes_filters(at: RoundTurned) -> bool:
+    is_persist = at.done.service == "persist_consumer_filter"
+    return is_persist and at.step.must_have_written(at.done.work)
 
 
 @asked(
@@ -176,11 +182,8 @@ def _ask_svc_8(at: RoundTurned) -> Breaches:
 @asked(
     filters_are_written_as_they_are,
     on=RoundTurned,
-    needs=(*CALM, Fact.WRITTEN_STAYS, Fact.UNTOUCHED, Fact.FILTERS),
-    where=lambda at: (
-        at.done.service == "persist_consumer_filter"
-        and at.step.must_have_written(at.done.work)
-    ),
+    needs=OF_FILTERS,
+    where=_writes_filters,
 )
 def _ask_svc_9(at: RoundTurned) -> Breaches:
     now = at.known.progress.filters.now
@@ -190,11 +193,8 @@ def _ask_svc_9(at: RoundTurned) -> Breaches:
 @asked(
     filters_of_the_gone_are_forgotten,
     on=RoundTurned,
-    needs=(*CALM, Fact.WRITTEN_STAYS, Fact.UNTOUCHED, Fact.FILTERS),
-    where=lambda at: (
-        at.done.service == "persist_consumer_filter"
-        and at.step.must_have_written(at.done.work)
-    ),
+    needs=OF_FILTERS,
+    where=_writes_filters,
 )
 def _ask_flt_8(at: RoundTurned) -> Breaches:
     filters = at.known.progress.filters

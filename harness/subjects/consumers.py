@@ -206,7 +206,7 @@ class Consumers:
         """Let the consumer apply its reset, forget the queue and begin with it."""
         queue = MessageQueue(topic, BROKER_NAME, queue_id)
         store = self._store_of(group)
-        for _ in ("is told", "has followed"):
+        for _ in range(2):  # its first pull is told of the reset, the next has followed
             self._manager.query_then_erase_reset_offset(topic, group, queue_id)
         store.remove_offset(queue)
         try:

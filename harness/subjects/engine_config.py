@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import NamedTuple
 
 from crashmq.engine.store.config import FlushDiskType, OnDamage, StoreConfig
 from crashmq.engine.store.queue.cq_unit import CQ_STORE_UNIT_SIZE
@@ -18,6 +19,18 @@ from crashmq.models.program import (
 from crashmq.scenarios.catalogue.found_stores import files_found
 
 _LATER_MS = 1000
+
+
+class Configured(NamedTuple):
+    """A setup, and what the engine is configured with for it."""
+
+    setup: Setup
+    config: StoreConfig
+
+    @classmethod
+    def as_in(cls, setup: Setup) -> Configured:
+        """The configuration of a setup, made once for all starts."""
+        return cls(setup, config_of(setup))
 
 
 def config_of(setup: Setup) -> StoreConfig:

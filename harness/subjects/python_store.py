@@ -24,7 +24,7 @@ from crashmq.harness.subjects.capabilities import PutOfBroker, RoundOfHost
 from crashmq.harness.subjects.clients import Clients
 from crashmq.harness.subjects.consumers import Consumers
 from crashmq.harness.subjects.damage import Damages, plant, selected
-from crashmq.harness.subjects.engine_config import config_of, epoch_of, place_found
+from crashmq.harness.subjects.engine_config import Configured, epoch_of, place_found
 from crashmq.harness.subjects.engine_messages import answer_of, bit_map_of, message_of
 from crashmq.harness.subjects.one_at_a_time import ObservedRounds, OneAtATime, just_turn
 from crashmq.harness.subjects.removals import taken_away
@@ -94,7 +94,7 @@ class PythonStore:
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
-        self._configured = setup
+        self._configured = Configured.as_in(setup)
         profile, capacity = PROFILES[setup.disk_profile], setup.disk_capacity
         runtime = SimRuntime(epoch_of(setup))
         self._be_down(runtime, SimDisk(profile, capacity=capacity))
@@ -136,7 +136,11 @@ class PythonStore:
     ) -> PythonStore:
         """Another store, ``configured`` so, not started, on ``disk`` at ``clock``."""
         other = PythonStore.__new__(PythonStore)
-        other.setup, other._configured = self.setup, configured
+        is_as_mine = configured is self._configured.setup
+        other._configured = (
+            self._configured if is_as_mine else Configured.as_in(configured)
+        )
+        other.setup = self.setup
         other._be_down(SimRuntime(*clock), disk)
         other._clients.find_disks(client_disks)
         return other
@@ -551,8 +555,9 @@ class PythonStore:
         if self._store is not None:
             return Skipped("the store is up")
         mount = self.disk.mount()
-        store = MessageStore(config_of(self._configured), mount, self._runtime)
-        broker = self._brokers.around(self._configured, store, mount, self._runtime)
+        setup, config = self._configured
+        store = MessageStore(config, mount, self._runtime)
+        broker = self._brokers.around(setup, store, mount, self._runtime)
         hosted = broker or store
         if self.setup.has_queue_ext and not self.setup.filters:
             store.calc_bit_map(bit_map_of)
@@ -604,7 +609,7 @@ class PythonStore:
         if self._store is None:
             return _SKIPPED_DOWN
         try:
-            config = config_of(self._configured)
+            config = self._configured.config
             MessageStore(config, self.disk.beside(), self._runtime).load()
         except StoreError as refusal:
             return Refused(str(refusal))
@@ -621,7 +626,7 @@ class PythonStore:
         """Use another value of an option from the next start on."""
         if self._store is not None or self.disk.has_life:
             return Skipped("the store is up")
-        self._configured = self._configured.changed(change)
+        self._configured = Configured.as_in(self._configured.setup.changed(change))
         return Done()
 
     def damage(self, damage: Damage) -> Observation:

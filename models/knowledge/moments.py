@@ -829,11 +829,6 @@ class DeliveryRoundOver(Moment):
 
     first: Mapping[int, Appended]
 
-    @property
-    def stored_ms(self) -> Mapping[int, int]:
-        """The store_timestamp of that message, by level, where a record has one."""
-        return _stored_by_level(self.look.image(), self.first)
-
 
 @dataclass(slots=True)
 class LevelsUnread(Moment):
@@ -844,15 +839,11 @@ class LevelsUnread(Moment):
 
     first: Mapping[int, Appended]
 
-    @property
-    def stored_ms(self) -> Mapping[int, int]:
-        """The store_timestamp of that message, by level, where a record has one."""
-        return _stored_by_level(self.look.image(), self.first)
 
-
-def _stored_by_level(
+def stored_by_level(
     image: StoreImage, first: Mapping[int, Appended]
 ) -> Mapping[int, int]:
+    """The store_timestamp of each of these messages whose record has one, by level."""
     times = {level: _stored_ms(image, one) for level, one in first.items()}
     return {level: time for level, time in times.items() if time > 0}
 

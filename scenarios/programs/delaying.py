@@ -29,6 +29,7 @@ ACTIONS_MAX = 14
 """So many disk actions a persist makes at most, and a few deliveries."""
 MESSAGES_MAX = 4
 LEVELS = 3
+"""So many levels have messages that are due where one of them cannot be read."""
 LARGE = 8
 """Of so many delayed messages one is as large as its log file lets it be."""
 BEYOND = (0, 1, PROP_CRC_SIZE, PROP_CRC_SIZE + 1, PROP_CRC_SIZE + 40)

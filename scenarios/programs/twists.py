@@ -106,12 +106,21 @@ def twisted(
 def _set_back(program: Program, chance: Chance) -> list[Op]:
     """The clock is set back while the store is down, before one of its starts."""
     ops = [*program.ops]
+    before, after = _around_a_start(ops, chance)
+    return [*before, *_back(chance), *after, *_last_put(ops)]
+
+
+def _around_a_start(ops: list[Op], chance: Chance) -> tuple[list[Op], list[Op]]:
+    """The ops up to where the store is down, and those from one of its starts on.
+
+    If there is no start, a stop and a start are added at the end.
+    """
     starts = [at for at, op in enumerate(ops) if _begins_with_a_start(op)]
     if not starts:
-        return [*ops, Shutdown(), *_back(chance), Restart(), *_last_put(ops)]
+        return [*ops, Shutdown()], [Restart()]
     at = chance.pick(tuple(starts))
     down = () if at and _takes_down(ops[at - 1]) else (Shutdown(),)
-    return [*ops[:at], *down, *_back(chance), *ops[at:], *_last_put(ops)]
+    return [*ops[:at], *down], ops[at:]
 
 
 def _back(chance: Chance) -> tuple[Op, ...]:
@@ -127,13 +136,10 @@ def _configured_anew(program: Program, chance: Chance) -> list[Op]:
     changes = [chance.pick(CHANGES) for _ in range(chance.integer(1, 3))]
     if chance.coin():
         changes.append(ChangeConfig("flush_mode", chance.pick(FLUSH_MODES)))
-    starts = [at for at, op in enumerate(ops) if _begins_with_a_start(op)]
-    if not starts:
-        put = _last_put(ops)
-        return [*ops, Shutdown(), *changes, Restart(), *put, *_telling()]
-    at = chance.pick(tuple(starts))
-    down = () if at and _takes_down(ops[at - 1]) else (Shutdown(),)
-    return [*ops[:at], *down, *changes, *ops[at:]]
+    before, after = _around_a_start(ops, chance)
+    has_start = any(map(_begins_with_a_start, ops))
+    asked = () if has_start else (*_last_put(ops), *_telling())
+    return [*before, *changes, *after, *asked]
 
 
 def _back_while_it_runs(program: Program, chance: Chance) -> list[Op]:
