@@ -45,9 +45,10 @@ def _begins(at: At, queue: OneQueue, answer: int) -> frozenset[int] | None:
     nothing, the consumer alone decides.
     """
     op = at.known.consumption.living.get(queue.client)
-    if op is None or not at.step.is_alone:
+    key = queue.topic, queue.queue_id
+    if op is None or not at.step.is_alone or is_half_dispatched(Moment(*at), key):
         return None
-    there = at.known.model.visible((queue.topic, queue.queue_id))
+    there = at.known.model.visible(key)
     # What its own consumers gave back is never too old for a group.
     is_retry = queue.topic.startswith(RETRY_PREFIX)
     begin: int | None = 0
