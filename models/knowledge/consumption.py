@@ -464,6 +464,23 @@ class Consumption(Forked):
     def _share_of(self, queue: OneQueue) -> Share | None:
         return self.shares.get(queue) or self.leaving.get(queue)
 
+    def is_of_before(self, queue: OneQueue, unique_key: str, queue_offset: int) -> bool:
+        """Whether a message was given to a listener before the queue was begun anew.
+
+        Its consumer has lost the queue since, and has begun it again with all that it
+        pulls, this message too: what becomes of the one is not about the other. A
+        listener in order fails for the rest of its batch, too, which it was not given.
+        """
+        share, op = self._share_of(queue), self.living.get(queue.client)
+        if share is None or share.was_moved or unique_key in share.given_up:
+            return False
+        is_amid_a_batch = op is not None and op.is_orderly and bool(share.given)
+        return share.when_given(queue_offset) is None and not is_amid_a_batch
+
+    def consumed_before(self, queue: OneQueue, unique_key: str) -> None:
+        """Record that a message was consumed that was given before, as above."""
+        self.owed.consumed_one(self.key_of(queue), unique_key)
+
     def consumed_one(self, queue: OneQueue, unique_key: str) -> None:
         """Record that a message was consumed."""
         self.owed.consumed_one(self.key_of(queue), unique_key)

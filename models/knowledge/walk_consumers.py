@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashmq.models.files.record import decode_record
+from crashmq.models.files.record import Record, decode_record
 from crashmq.models.history import (
     Consumed,
     ConsumerBegan,
@@ -419,15 +419,20 @@ def _saw_back(
     if isinstance(event, SendBackRefused):
         yield BackRefused(*at, event.queue, event.code, event.is_put)
         return
+    known, unique_key = at.known.consumption, key_in(event.record)
+    given = decode_record(event.record)
+    is_late = known.is_of_before(event.queue, unique_key, given.queue_offset)
     yield from saw_given_up(at, event.queue, event.record, at_ms)
-    yield _saw_sent_back(at, event.queue, event.record)
+    consumed = known.consumed_before if is_late else known.consumed_one
+    consumed(event.queue, unique_key)
+    known.may_have_committed_all(event.queue)
+    yield _sent_back(at, event.queue, given)
     yield from saw_topics_needed(at, event.queue.group)
 
 
-def _saw_sent_back(at: At, queue: OneQueue, record: bytes) -> MessageSentBack:
-    """Record that the broker has stored a message sent back."""
+def _sent_back(at: At, queue: OneQueue, given: Record) -> MessageSentBack:
+    """The moment at which the broker has stored a message sent back."""
     events = [one.event for one in at.step.entries]
-    given = decode_record(record)
     unique_key, tries = given.properties.get("UNIQ_KEY", ""), given.reconsume_times
     copies = [
         message
@@ -449,6 +454,4 @@ def _saw_sent_back(at: At, queue: OneQueue, record: bytes) -> MessageSentBack:
         if one.properties.get("UNIQ_KEY", "") == unique_key
         and one.reconsume_times == tries
     ]
-    at.known.consumption.consumed_one(queue, key_in(record))
-    at.known.consumption.may_have_committed_all(queue)
     return MessageSentBack(*at, queue, given, copies, len(alike))

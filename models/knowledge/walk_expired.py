@@ -78,7 +78,11 @@ def _saw_returned(at: At, event: ListenerReturned, at_ms: int) -> None:
         saw_failed(at, event, at_ms)
         return
     known, queue = at.known.consumption, event.queue
-    known.consumed_one(queue, key_in(event.record))
+    unique_key = key_in(event.record)
+    if known.is_of_before(queue, unique_key, event.queue_offset):
+        known.consumed_before(queue, unique_key)
+        return
+    known.consumed_one(queue, unique_key)
     share = known.shares.get(queue)
     if share is not None and at.step.is_undisturbed:
         known.shares[queue] = share.finishes(event.queue_offset)

@@ -41,7 +41,7 @@ from crashmq.models.ops import (
 )
 from crashmq.models.program import Setup
 from crashmq.scenarios.programs.draft import Draft
-from crashmq.scenarios.programs.space import often
+from crashmq.scenarios.programs.space import Address, often
 
 Doing: TypeAlias = Literal[
     "work",
@@ -444,15 +444,15 @@ def _one_who_joins(draft: Draft) -> StartConsumer:
     if draft.joined and not chance.one_in(STRANGERS):
         groups = {one.group for one in draft.joined.values()}
         can_join = [one for one in can_join if one.group in groups] or can_join
-    return _as_the_others(draft, chance.pick(can_join or draft.space.consumers))
+    return as_the_others(draft, chance.pick(can_join or draft.space.consumers))
 
 
-def _let_join(draft: Draft, who: StartConsumer) -> None:
+def let_join(draft: Draft, who: StartConsumer) -> None:
     """Add ops: a consumer joins, and subscribes what its group does now.
 
     What a new group begins behind is there before.
     """
-    chance, joins = draft.chance, _as_the_others(draft, who)
+    chance, joins = draft.chance, as_the_others(draft, who)
     groups = {one.group for one in draft.joined.values()}
     if who.group not in groups and chance.one_in(BEGINS_LATE):
         joins = replace(joins, where=chance.pick(("last", "timestamp")))
@@ -463,7 +463,7 @@ def _let_join(draft: Draft, who: StartConsumer) -> None:
     draft.add(joins)
 
 
-def _as_the_others(draft: Draft, who: StartConsumer) -> StartConsumer:
+def as_the_others(draft: Draft, who: StartConsumer) -> StartConsumer:
     """The consumer, with the present subscription of its group, and perhaps batches."""
     if who.batch == 1:
         who = replace(who, batch=draft.chance.pick(BATCHES))
@@ -524,13 +524,19 @@ def _try_again(draft: Draft, client: str) -> None:
         add(Restart())
 
 
-def bring(draft: Draft, client: str) -> None:
-    """Add ops: a consumer gets messages."""
-    topics = draft.joined[client].topics.split(",")
-    addresses = tuple(dict.fromkeys(draft.space.addresses))
-    its = tuple([one for one in addresses if one.topic in topics]) or addresses
-    draft.add(draft.drawn.stock(draft.chance.pick(its)), REPUT)
+def bring(draft: Draft, client: str) -> Address:
+    """Add ops: a consumer gets messages; returns from which queue."""
+    address = draft.chance.pick(addresses_of(draft, draft.joined[client]))
+    draft.add(draft.drawn.stock(address), REPUT)
     draft.add(A_SECOND, TurnConsumer(client, "pull", 8))
+    return address
+
+
+def addresses_of(draft: Draft, who: StartConsumer) -> tuple[Address, ...]:
+    """The queues of a consumer's topics, or all if it has none of them."""
+    topics = who.topics.split(",")
+    addresses = tuple(dict.fromkeys(draft.space.addresses))
+    return tuple([one for one in addresses if one.topic in topics]) or addresses
 
 
 def _consume_in_batches(draft: Draft, client: str) -> None:
@@ -544,7 +550,7 @@ def _consume_in_batches(draft: Draft, client: str) -> None:
         return
     one = chance.pick(joined or can_join)
     if not joined:
-        _let_join(draft, replace(one, batch=chance.pick((2, 3, 8))))
+        let_join(draft, replace(one, batch=chance.pick((2, 3, 8))))
     add(TurnConsumer(one.client, "rebalance"))
     bring(draft, one.client)
     for _ in range(chance.integer(1, 3)):
@@ -570,7 +576,7 @@ def _begin_by_time(draft: Draft, client: str) -> None:
         add(*[draft.drawn.put() for _ in range(chance.integer(1, 3))])
         add(AdvanceClock(chance.pick(AGO_MS)))
     add(REPUT)
-    _let_join(draft, one)
+    let_join(draft, one)
     if chance.coin():
         add(AdvanceClock(chance.pick(AGO_MS)))
     _rebalance_all(draft)
@@ -593,7 +599,7 @@ def _commit_itself(draft: Draft, client: str) -> None:
     one = chance.pick(joined or can_join)
     client = one.client
     if not joined:
-        _let_join(draft, one)
+        let_join(draft, one)
     for _ in range(2):
         add(*[draft.drawn.put()] * chance.integer(2, 4))
     add(REPUT, LOOK, TurnConsumer(client, "rebalance"))
@@ -665,9 +671,9 @@ def _hand_over(draft: Draft, client: str) -> None:
     """
     chance = draft.chance
     draft.add(RunService("reput"), TurnConsumer(client, "pull", 2))
-    others = _others_of(draft, client)
+    others = others_of(draft, client)
     if others:
-        other = _as_the_others(draft, chance.pick(others))
+        other = as_the_others(draft, chance.pick(others))
         draft.joined[other.client] = other
         goes = chance.one_in(AT_ONCE)
         draft.add(EndConsumer(other.client, chance.pick(ENDS)) if goes else other)
@@ -683,7 +689,7 @@ def _hand_over(draft: Draft, client: str) -> None:
     _work(draft, client)
 
 
-def _others_of(draft: Draft, client: str) -> list[StartConsumer]:
+def others_of(draft: Draft, client: str) -> list[StartConsumer]:
     """The other consumers of a client's group, joined or not."""
     group = draft.joined[client].group
     its = [one for one in draft.space.consumers if one.group == group]
@@ -707,14 +713,14 @@ def _take_over(draft: Draft, client: str) -> None:
     The broker is asked which locks it has.
     """
     chance, add, group = draft.chance, draft.add, draft.joined[client].group
-    others = _others_of(draft, client)
+    others = others_of(draft, client)
     if not draft.joined[client].is_orderly or not others:
         _work(draft, client)
         return
     other = chance.pick(others)
     add(TurnConsumer(client, "rebalance"), TurnConsumer(client, "lock"))
     if other.client not in draft.joined:
-        _let_join(draft, other)
+        let_join(draft, other)
     add(AdvanceClock(A_LOCK_MS + 1))
     add(TurnConsumer(other.client, "rebalance"), TurnConsumer(other.client, "lock"))
     if chance.coin():
@@ -959,7 +965,7 @@ def _lock_queues(draft: Draft, one: StartConsumer) -> None:
     clients = tuple(dict.fromkeys([one.client, chance.pick(its).client]))
     for other in its:
         if other.client in clients and other.client not in draft.joined:
-            _let_join(draft, other)
+            let_join(draft, other)
     for _ in clients:  # who has come first gives up some of its queues first
         add(*[TurnConsumer(client, "rebalance") for client in clients])
     add(*[TurnConsumer(client, "lock") for client in clients])

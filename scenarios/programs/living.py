@@ -9,6 +9,7 @@ from crashmq.scenarios.programs.asking import ask
 from crashmq.scenarios.programs.consumers import consume, outlive, retry, send, stay
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.hanging import hang, suspend
+from crashmq.scenarios.programs.listening import listen
 from crashmq.scenarios.programs.space import Kind
 
 OF_CONSUMERS: Final[dict[Kind, Callable[[Draft], None]]] = {
@@ -17,6 +18,7 @@ OF_CONSUMERS: Final[dict[Kind, Callable[[Draft], None]]] = {
     "outlive": outlive,
     "stay": stay,
     "hang": hang,
+    "listen": listen,
     "suspend": suspend,
     "send": send,
     "ask": ask,

@@ -66,12 +66,16 @@ Kind = Literal[
     "outlive",
     "stay",
     "hang",
+    "listen",
     "suspend",
     "send",
     "ask",
 ]
 OF_LIVING: frozenset[Kind] = frozenset(
-    {"consume", "retry", "outlive", "stay", "hang", "suspend", "send", "ask"}
+    {
+        *("consume", "retry", "outlive", "stay", "hang", "listen", "suspend"),
+        *("send", "ask"),
+    }
 )
 """Kinds of phrases in which consumers run."""
 InterruptedKind = Literal["put", "service", "shutdown", "restart"]

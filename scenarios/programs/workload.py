@@ -197,7 +197,9 @@ IF_LISTED: dict[str, tuple[Kind, ...]] = {
     "overlap": ("overlap",),
     "fill": ("fill",),
     "damage": ("damage",),
-    "consume": ("consume", "outlive", "stay", "hang", "suspend", "send", "ask"),
+    "consume": (
+        *("consume", "outlive", "stay", "hang", "listen", "suspend", "send", "ask"),
+    ),
     "hold": ("hold",),
     "progress": ("progress", "filter"),
     "delay": ("delay", "retry"),
