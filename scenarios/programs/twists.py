@@ -15,18 +15,26 @@ from collections.abc import Callable
 from crashmq.models.ops import (
     CAN_BE_TOGETHER,
     EVERYTHING,
+    SILENT,
     AdvanceClock,
     Capability,
     ChangeConfig,
     Crash,
+    Damage,
     DeleteManually,
+    DiskFault,
     Event,
+    LookMessage,
     Op,
+    PullMessage,
     PutBatch,
     PutMessage,
+    QueryMessage,
     Restart,
     RunService,
     Schedule,
+    SearchOffset,
+    Session,
     Shutdown,
     Together,
     innermost,
@@ -73,12 +81,14 @@ CHANGES = often(
 )
 """What an operator may change in a configuration between two runs of a store."""
 
-BESIDE_A_STOP = often(
+BESIDE = often(
     (Schedule("preempt", depth=1, steps=10), 3),
     (Schedule("preempt", depth=1, steps=40), 2),
     (Schedule("pct", depth=2, steps=40), 2),
     (Schedule("pct", depth=2, steps=60, grain="lines"), 1),
 )
+
+READS = (PullMessage, LookMessage, SearchOffset, QueryMessage)
 
 _APART = 2 << 32  # from the seeds that programs are drawn by, and aimed by
 
@@ -136,6 +146,8 @@ def _configured_anew(program: Program, chance: Chance) -> list[Op]:
     changes = [chance.pick(CHANGES) for _ in range(chance.integer(1, 3))]
     if chance.coin():
         changes.append(ChangeConfig("flush_mode", chance.pick(FLUSH_MODES)))
+    if any(map(_spoils, ops)):  # what a start leaves unread may be damaged
+        changes = [one for one in changes if one.option != "start_window"]
     before, after = _around_a_start(ops, chance)
     has_start = any(map(_begins_with_a_start, ops))
     asked = () if has_start else (*_last_put(ops), *_telling())
@@ -185,17 +197,48 @@ def _rounds() -> tuple[Op, ...]:
 
 
 def _grown_old(program: Program, chance: Chance) -> list[Op]:
-    """In the second half files expire and are deleted, whatever happened before."""
+    """In the second half files expire and are deleted, whatever happened before.
+
+    Perhaps a read that was asked before is asked again meanwhile.
+    """
     ops, setup = [*program.ops], program.setup
     if not setup.cleans:
         return _record_durable(program, chance)
     at = len(ops) - chance.below(len(ops) // 2 + 1)
+    cleans: tuple[Op, ...] = (
+        *(RunService("clean_commit_log", 3), RunService("clean_consume_queue", 3)),
+    )
+    reads = tuple([op for op in ops if isinstance(op, READS)])
+    if reads and chance.coin():
+        read, when = chance.pick(reads), chance.pick(BESIDE)
+        both = Session((read, read)), Session(cleans)
+        cleans = (Together(both, schedule_of(when, 2, chance.word())),)
     aged = (
         *(RunService("reput"), RunService("flush_commit_log", 3)),
         *(AdvanceClock((setup.reserved_hours + 1) * HOUR_MS), DeleteManually()),
-        *(RunService("clean_commit_log", 3), RunService("clean_consume_queue", 3)),
+        *cleans,
     )
     return [*ops[:at], *aged, *ops[at:]]
+
+
+def _at_once(program: Program, chance: Chance) -> list[Op]:
+    """Two or three ops that follow each other begin at the same time."""
+    ops = [*program.ops]
+    able = [isinstance(op, CAN_BE_TOGETHER) and not _is_wait(op) for op in ops]
+    begins = [at for at in range(len(ops) - 1) if able[at] and able[at + 1]]
+    if not begins:
+        return _record_durable(program, chance)
+    at = chance.pick(tuple(begins))
+    end = at + 2
+    if end < len(ops) and able[end] and chance.coin():
+        end += 1
+    when = schedule_of(chance.pick(BESIDE), end - at, chance.word())
+    return [*ops[:at], Together(tuple(ops[at:end]), when), *ops[end:]]
+
+
+def _is_wait(op: Op) -> bool:
+    """Whether the op is there for the time that passes before the next one."""
+    return isinstance(op, AdvanceClock)
 
 
 def _again_beside_a_stop(program: Program, chance: Chance) -> list[Op]:
@@ -205,7 +248,7 @@ def _again_beside_a_stop(program: Program, chance: Chance) -> list[Op]:
     if not able:
         return _record_durable(program, chance)
     at = chance.pick(tuple(able)) + 1
-    when = schedule_of(chance.pick(BESIDE_A_STOP), 2, chance.word())
+    when = schedule_of(chance.pick(BESIDE), 2, chance.word())
     both = Together((ops[at - 1], Shutdown()), when)
     return [*ops[:at], both, Restart(), *ops[at:]]
 
@@ -214,6 +257,7 @@ TWISTS: tuple[Twist, ...] = (
     *(_set_back, _set_back, _back_while_it_runs),
     *(_configured_anew, _configured_anew),
     *(_again_beside_a_stop, _again_beside_a_stop),
+    *(_at_once, _at_once),
     *(_part_of_a_second, _record_durable, _grown_old),
 )
 
@@ -222,6 +266,13 @@ def _last_put(ops: list[Op]) -> list[Op]:
     """A put at the end, at the clock's time then."""
     puts: list[Op] = [op for op in ops if isinstance(op, PutMessage)]
     return puts[-1:]
+
+
+def _spoils(op: Event) -> bool:
+    """Whether the op may change a file so that only who reads it knows."""
+    if isinstance(op, DiskFault):
+        return op.call in SILENT
+    return isinstance(op, Damage) or any(map(_spoils, parts(op)))
 
 
 def _begins_with_a_start(op: Event) -> bool:
