@@ -7,10 +7,15 @@ from collections.abc import Iterator
 from crashmq.models.ops import (
     AdvanceClock,
     ConfigureGroup,
+    Consume,
+    EndConsumer,
     Op,
+    ResetOffset,
     Resubscribe,
     SendMessage,
+    Session,
     StartConsumer,
+    TellReset,
     Together,
 )
 from crashmq.models.program import Program
@@ -105,3 +110,17 @@ def test_producers_send_what_is_dead_by_its_tries_or_by_the_locks_of_its_group()
     assert {-1, 0, 1} <= more
     assert {30_000, 59_999, 60_000, 60_001} <= aged
     assert {"%RETRY%q", "%RETRY%r", "%RETRY%o", "N0", "T0"} <= topics
+
+
+def test_things_happen_to_a_consumer_while_its_listener_works() -> None:
+    programs = [program_for(SCENARIOS["rebalance"], 1, number) for number in range(200)]
+    meanwhile = {
+        type(op.ops[1].ops[0])
+        for program in programs
+        for op in program.ops
+        if isinstance(op, Together) and isinstance(op.ops[0], Consume)
+        if isinstance(op.ops[1], Session)
+    }
+
+    assert {TellReset, ResetOffset, StartConsumer, Resubscribe} <= meanwhile
+    assert {EndConsumer, AdvanceClock} <= meanwhile

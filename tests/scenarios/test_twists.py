@@ -13,10 +13,14 @@ from crashmq.models.ops import (
     AdvanceClock,
     Capability,
     ChangeConfig,
+    Damage,
     Op,
     PutMessage,
     Restart,
     RunService,
+    Session,
+    Together,
+    all_parts,
     needs,
 )
 from crashmq.models.program import Program, Setup
@@ -34,8 +38,16 @@ OTHERS = [
 
 
 def _is_within(ops: tuple[Op, ...], more: tuple[Op, ...]) -> bool:
-    left: Iterator[Op] = iter(more)
+    left = _each(more)
     return all(op in left for op in ops)
+
+
+def _each(ops: tuple[Op, ...]) -> Iterator[Op]:
+    """The ops, and those that begin together."""
+    for op in ops:
+        yield op
+        if isinstance(op, Together):
+            yield from op.ops
 
 
 def test_one_program_of_so_many_is_twisted_and_always_the_same_way() -> None:
@@ -91,6 +103,50 @@ def test_some_stores_are_configured_anew_while_they_are_down() -> None:
         ]
         assert result.outcome is Outcome.PASSED, result.message
         assert set(seen) == {Done()}
+
+
+def test_some_ops_that_follow_each_other_begin_at_once() -> None:
+    together = [
+        op.ops
+        for plain, found in OTHERS
+        for op in found.ops
+        if isinstance(op, Together) and op not in plain.ops
+    ]
+    follow = [plain.ops for plain, _ in OTHERS]
+
+    assert any(
+        ops == program[at : at + len(ops)]
+        for ops in together
+        for program in follow
+        for at in range(len(program))
+    )
+
+
+def test_some_reads_are_asked_again_while_files_expire() -> None:
+    plain = [program_for(SCENARIOS["expiry"], 5, number) for number in range(COUNT)]
+    found = [twisted(program, 5, number) for number, program in enumerate(plain)]
+    beside = [
+        [part.ops for part in op.ops if isinstance(part, Session)]
+        for program in found
+        for op in program.ops
+        if isinstance(op, Together)
+    ]
+    cleans = RunService("clean_commit_log", 3)
+
+    assert any(its and cleans in its[-1] and len(its) == 2 for its in beside)
+
+
+def test_a_store_whose_files_are_damaged_is_given_no_window() -> None:
+    plain = [program_for(SCENARIOS["bit_rot"], 5, number) for number in range(COUNT)]
+    found = [twisted(program, 5, number) for number, program in enumerate(plain)]
+    told = [
+        [op.option for op in program.ops if isinstance(op, ChangeConfig)]
+        for program in found
+        if any(isinstance(one, Damage) for op in program.ops for one in all_parts(op))
+    ]
+
+    assert any(told)
+    assert not any("start_window" in options for options in told)
 
 
 def test_a_store_that_has_no_clock_is_given_no_time() -> None:

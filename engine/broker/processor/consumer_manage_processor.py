@@ -92,8 +92,9 @@ class ConsumerManageProcessor:
         Source: ConsumerManageProcessor#queryConsumerOffset, which stores nothing.
         """
         self._ends.knows(client_id, topic, queue_id)
-        offset = self._manager.query_offset(group, topic, queue_id)
+        # First, or an offset of a topic that is deleted meanwhile would be believed.
         life = self._ends.tell(client_id)
+        offset = self._manager.query_offset(group, topic, queue_id)
         if offset >= 0:
             return OffsetResponse(ResponseCode.SUCCESS, offset, life)
         begins_at_0 = self._store.get_min_offset_in_queue(topic, queue_id) <= 0
