@@ -69,7 +69,10 @@ def _first_left(at: At, level: int) -> int:
             until = model.expirable_until(known.setup.log_file_size, old_ms)
             gone_below = max(gone_below, until)
     queue = model.queues.get(queue_of(level), [])
-    return next((one.queue_offset for one in queue if one.phy_offset >= gone_below), 0)
+    left = [one.queue_offset for one in queue if one.phy_offset >= gone_below]
+    if queue and not left:  # all of them went, this one perhaps last
+        return queue[-1].queue_offset
+    return left[0] if left else 0
 
 
 def queue_of(level: int) -> tuple[str, int]:

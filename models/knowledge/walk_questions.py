@@ -15,6 +15,7 @@ from crashmq.models.files.config_files import (
     fields_told,
 )
 from crashmq.models.files.offsets import OffsetKey
+from crashmq.models.files.record import SCHEDULE_TOPIC
 from crashmq.models.history import OffsetSent, PullReceived, PullSent
 from crashmq.models.knowledge.locks import LOCK_MS, NOBODY, UNSURE
 from crashmq.models.knowledge.moments import (
@@ -93,13 +94,15 @@ def _names_of_offsets(at: At, ask: AskBroker, names: tuple[str, ...]) -> NamesAn
 def _is_config_known(at: At, ask: AskBroker) -> bool:
     """Whether the broker's file has what the broker knows of a topic or a group.
 
-    A light queue has a configuration, but none in the file.
+    A light queue has a configuration, but none in the file. The broker's own topic of
+    delayed messages may have none there yet.
     """
     progress = at.known.progress
     is_ours = not (progress.topics.is_doubtful or at.known.setup.begins_with)
     is_told = progress.groups.others_are_default and not at.step.fails_calls
-    is_light = ask.question == "topic_config" and ask.topic.startswith(LIGHT)
-    return is_ours and is_told and not is_light
+    is_apart = ask.topic == SCHEDULE_TOPIC or ask.topic.startswith(LIGHT)
+    is_apart = is_apart and ask.question == "topic_config"
+    return is_ours and is_told and not is_apart
 
 
 def _config_of(at: At, ask: AskBroker) -> tuple[str, ...]:
