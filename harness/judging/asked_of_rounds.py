@@ -32,6 +32,7 @@ from crashmq.models.laws.rounds import (
     round_deletes_a_batch_at_most,
     round_leaves_what_is_little,
     service_is_there,
+    thorough_round_leaves_nothing,
 )
 from crashmq.models.laws.run import dispatch_reaches_what_is_confirmed
 
@@ -106,6 +107,22 @@ def _ask_svc_2(at: RoundTurned) -> Breaches:
 )
 def _ask_svc_3(at: RoundTurned) -> Breaches:
     return round_commits_what_is_enough.judge(at.done, at.known.setup)
+
+
+@asked(
+    thorough_round_leaves_nothing,
+    on=RoundTurned,
+    needs=(*CALM, Fact.LOG_WORKED),
+    where=lambda at: (
+        at.takes_all is True
+        and (
+            at.done.service == "commit"
+            or (at.done.service == "flush_commit_log" and not _is_sync(at))
+        )
+    ),
+)
+def _ask_svc_11(at: RoundTurned) -> Breaches:
+    return thorough_round_leaves_nothing.judge(at.done, at.known.setup)
 
 
 @asked(

@@ -52,7 +52,7 @@ def saw_answer(
                 must, may = _subscribers(at, ask.topic, at_ms)
                 yield NamesAnswered(*at, ask, names, must, may)
         case "pull_offset", NumberTold(number):
-            if is_settled:
+            if is_alone:  # a pull notes it some time before its answer
                 key = ask.group, ask.topic, ask.queue_id
                 possible = at.known.progress.where_it_pulls(key)
                 yield NumberAnswered(*at, ask, number, possible)

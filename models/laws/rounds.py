@@ -123,6 +123,28 @@ def round_commits_what_is_enough(done: RoundDone, setup: Setup) -> Iterator[Viol
 
 
 @law(
+    "SVC-11",
+    "once its thorough interval is over, a commit round commits all that was appended, "
+    "and under ASYNC_FLUSH a flush round flushes all that its CommitLog file has",
+    catalogue="I7 I19",
+)
+def thorough_round_leaves_nothing(done: RoundDone, setup: Setup) -> Iterator[Violation]:
+    """Asked of a round that ran alone, after the interval or a clock set back.
+
+    Else what few bytes there are stay unreadable, or unsafe from a power loss.
+
+    Source: CommitRealTimeService#run, FlushRealTimeService#run. Differs: a clock that
+    is set back ends the interval.
+    """
+    waits = _waits(done.service, done.before, setup)
+    end = done.before.max_phy_offset if done.service == "commit" else waits.end
+    went_to = _stands(done.service, done.after)
+    if went_to < end:
+        seen = f"it went from {waits.start} to {went_to}"
+        yield Violation(done.service, seen, f"{end}: its thorough interval is over")
+
+
+@law(
     "SVC-4",
     "under SYNC_FLUSH a flush round flushes all bytes of the CommitLog file that "
     "flushed_where lies in, however few, including those in write buffers",
