@@ -68,7 +68,16 @@ Strategy = Literal[
     "CONFIG",
 ]
 ConsumerTask = Literal[
-    "rebalance", "pull", "persist", "heartbeat", "lock", "clean", "suspend", "resume"
+    "rebalance",
+    "pull",
+    "persist",
+    "heartbeat",
+    "lock",
+    "clean",
+    "suspend",
+    "resume",
+    "reconnect",
+    "disconnect",
 ]
 ConsumeStatus = Literal[
     "success",
@@ -664,8 +673,11 @@ class EndConsumer:
 class TurnConsumer:
     """Run a task of a consumer for ``times`` rounds, or until it has nothing to do.
 
-    Two are no tasks: with ``suspend`` the application tells the consumer to pull
-    nothing, until ``resume`` tells it to go on.
+    Four are no tasks: with ``suspend`` the application tells the consumer to pull
+    nothing, until ``resume`` tells it to go on. With ``reconnect`` its connection has
+    broken, and it sends its heartbeats on a new one from now on, the first at once;
+    with ``disconnect`` the broker sees that its old connections have closed. That does
+    nothing before a heartbeat has come on the new one.
     """
 
     client: str

@@ -102,6 +102,7 @@ _SERVICES: Final[dict[ConsumerTask, str]] = {
     "heartbeat": "heartbeat",
     "lock": "lock_mq_periodically",
     "clean": "clean_expired_msg",
+    "reconnect": "heartbeat",
 }
 _IN_ORDER: Final[dict[ConsumeStatus, ConsumeStatus]] = {
     "hangs": "success",
@@ -143,12 +144,16 @@ class _Client:
         again: what its listener says of messages that fail now, as in ``Consume``.
         is_ended: whether its process has ended; what it does then raises
             ``ClientEnded`` before others could see it.
+        channels: the connections that the broker may take for open, the newest last.
     """
 
     def __init__(self, clients: Clients, op: StartConsumer) -> None:
         self.op = op
         self.again = 0
         self.is_ended = False
+        self.channels = [op.client]
+        self._connections = 1
+        self._is_heard = False  # on the newest connection
         self._clients = clients
         self._status: ConsumeStatus = "success"
         self._hanging: list[tuple[Sequence[MessageExt], int]] = []
@@ -206,6 +211,10 @@ class _Client:
         """Run some rounds of a task; returns how much work they did."""
         if task in ("suspend", "resume"):
             return self._suspend(suspends=task == "suspend")
+        if task == "disconnect":
+            return self._disconnect()
+        if task == "reconnect":
+            self._reconnect()
         self._refused = False
         service, work = self._services.get(_SERVICES[task]), 0
         for _ in range(times if service is not None else 0):
@@ -224,6 +233,22 @@ class _Client:
         if not suspends:
             self.consumer.resume()
         return 1
+
+    def _reconnect(self) -> None:
+        """Send heartbeats on a new connection from now on."""
+        self.channels.append(f"{self.op.client}#{self._connections}")
+        self._connections += 1
+        self._is_heard = False
+
+    def _disconnect(self) -> int:
+        """Let the broker see old connections close; returns how many it did."""
+        broker = self._clients.broker
+        if broker is None or not broker.is_started or not self._is_heard:
+            return 0
+        old, self.channels = self.channels[:-1], self.channels[-1:]
+        for channel in old:
+            broker.consumer_manager.do_channel_close_event(channel)
+        return len(old)
 
     def consume(self, op: Consume) -> int:
         """Let the listener consume waiting messages; returns how many."""
@@ -449,7 +474,9 @@ class _Client:
     def send_heartbeat(self, client_id: str, consumers: Sequence[ConsumerData]) -> None:
         """Send a heartbeat to the broker."""
         with self._asked() as broker:
-            broker.client_manage_processor.heart_beat(client_id, consumers)
+            channel = self.channels[-1]
+            broker.client_manage_processor.heart_beat(client_id, consumers, channel)
+            self._is_heard = channel == self.channels[-1]
             for consumer in consumers:
                 self._clients.note(HeartbeatTaken(client_id, consumer.group))
 
@@ -668,7 +695,8 @@ class Clients:
             running.is_ended = True
             try:
                 if how == "kill" and self.broker is not None:
-                    self.broker.consumer_manager.do_channel_close_event(client)
+                    for channel in running.channels:
+                        self.broker.consumer_manager.do_channel_close_event(channel)
             finally:
                 self._gone(running, how)
             return Done()

@@ -193,8 +193,9 @@ class Topics(Forked):
             case DeletionAsked(op) if op.queue_id < 0 and not self.is_kept(op.topic):
                 self.sure -= {op.topic}
                 self.half_deleted |= {op.topic}
-                if op.topic in self.shapes:
-                    self.shapes[op.topic] |= {as_made(op.topic)}
+                plain, told = as_made(op.topic), self.shapes.pop(op.topic, frozenset())
+                if told - {plain}:  # else it is as it was made, or not there
+                    self.shapes[op.topic] = told | {plain}
             case DeletionEnded(asked, Deleted()):
                 its = step.entries[asked].event
                 assert isinstance(its, DeletionAsked), its

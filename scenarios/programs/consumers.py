@@ -83,7 +83,8 @@ DOINGS: tuple[Doing, ...] = often(
 )
 ENDS: tuple[ConsumerEnd, ...] = often(("stop", 2), ("kill", 2), ("vanish", 1))
 TASKS: tuple[ConsumerTask, ...] = often(
-    ("pull", 4), ("rebalance", 3), ("persist", 2), ("heartbeat", 1), ("lock", 2)
+    *(("pull", 8), ("rebalance", 6), ("persist", 4), ("heartbeat", 2), ("lock", 4)),
+    *(("reconnect", 1), ("disconnect", 1)),
 )
 Beside: TypeAlias = Literal["reput", "put", "consume", "end", "turn"]
 BESIDE: tuple[Beside, ...] = often(
@@ -110,6 +111,8 @@ STAYS_MS: Final = often((21_000, 3), (29_000, 1))
 """Before a lease of half a minute is over."""
 SILENT_MS: Final = (60_000, 91_000, 119_999, 120_000, 120_001, 150_000, 220_000)
 """Around the two minutes after which a client counts as silent."""
+BROKEN = 8
+"""Before one of so many rebalances a client's connection has broken."""
 STRANGERS = 4
 """One of so many that join may be of any group; the others are of one that is there."""
 DELIVER: Final = RunService("deliver_delayed")
@@ -734,11 +737,29 @@ def _take_over(draft: Draft, client: str) -> None:
     add(consumed_by(draft, other.client))
 
 
+def _reconnect(draft: Draft, client: str) -> None:
+    """Add ops: a client comes on a new connection, before its broker misses the old.
+
+    The broker sees that close, or hears nothing on it for so long that it is over.
+    """
+    chance, add = draft.chance, draft.add
+    add(TurnConsumer(client, "reconnect"))
+    if chance.coin():
+        add(TurnConsumer(client, "disconnect"))
+        return
+    for _ in range(2):
+        beats = [TurnConsumer(name, "heartbeat") for name in draft.joined]
+        add(AdvanceClock(chance.pick(SILENT_MS)), *beats)
+    add(RunService("client_housekeeping"))
+
+
 def _rebalance_all(draft: Draft) -> None:
     """Add ops: every consumer that may run rebalances."""
     chance = draft.chance
     if chance.coin():
         draft.add(AdvanceClock(chance.pick(PAUSES_MS)))
+    if draft.joined and chance.one_in(BROKEN):
+        _reconnect(draft, chance.pick(tuple(draft.joined)))
     turns = [TurnConsumer(client, "rebalance") for client in draft.joined]
     if 2 <= len(turns) <= MOST_AT_ONCE and chance.one_in(AT_ONCE):
         _at_once(draft, turns)
