@@ -86,7 +86,8 @@ FALLING = "1h 2m 10s 1s 0s"
 ALIKE = "2s 2s 1s 2s"
 LONG = "7d"
 MANY = "1s 4s 9s 1m 1s 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h 12h 1d 3d"
-"""Delay levels of a broker's own."""
+AS_MANY = "2s 4s 9s 20s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 3h"
+"""Delay levels of a broker's own; the last are as many as RocketMQ's."""
 OF_A_FEW_LEVELS = Setup(delivers_delayed=True, message_delay_level=FEW)
 STORES = often(
     (Setup(delivers_delayed=True), 4),
@@ -108,6 +109,7 @@ STORES = often(
     (Setup(8192, 7, "SYNC_FLUSH", delivers_delayed=True, message_delay_level=LONG), 1),
     (Setup(16384, 40, delivers_delayed=True, message_delay_level=MANY), 2),
     (Setup(delivers_delayed=True, message_delay_level=MANY), 1),
+    (Setup(delivers_delayed=True, message_delay_level=AS_MANY), 1),
 )
 
 DELAYING = (
