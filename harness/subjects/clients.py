@@ -16,14 +16,6 @@ from crashmq.engine.broker.broker_controller import BrokerController
 from crashmq.engine.client.consumer.default_mq_push_consumer import (
     DefaultMQPushConsumer,
 )
-from crashmq.engine.client.consumer.listener.message_listener_concurrently import (
-    ConsumeConcurrentlyContext,
-    ConsumeConcurrentlyStatus,
-)
-from crashmq.engine.client.consumer.listener.message_listener_orderly import (
-    ConsumeOrderlyContext,
-    ConsumeOrderlyStatus,
-)
 from crashmq.engine.client.consumer.pull_from_where import ConsumeFromWhere
 from crashmq.engine.client.consumer.push_consumer_config import PushConsumerConfig
 from crashmq.engine.client.consumer.store.local_file_offset_store import (
@@ -50,6 +42,8 @@ from crashmq.harness.disk.profiles import PROFILES
 from crashmq.harness.disk.sim_disk import DiskSnapshot, SimDisk
 from crashmq.harness.scheduling.sim_runtime import SimRuntime
 from crashmq.harness.subjects.allocation import strategy_of
+from crashmq.harness.subjects.connections import Connections
+from crashmq.harness.subjects.listeners import Concurrently, Orderly
 from crashmq.harness.subjects.observed_offsets import ObservedOffsets
 from crashmq.harness.subjects.one_at_a_time import OneAtATime
 from crashmq.models.brokers import brokers_of
@@ -78,7 +72,6 @@ from crashmq.models.history import (
 )
 from crashmq.models.observations import Done, Observation, Ran, Skipped
 from crashmq.models.ops import (
-    PAUSE_MS_MAX,
     Consume,
     ConsumerEnd,
     ConsumerTask,
@@ -124,10 +117,6 @@ _NO_CONSUMER = Skipped("the client has no consumer")
 _ENDED = Skipped("the client has ended meanwhile")
 
 
-class ListenerFailed(Exception):
-    """What a listener raises if the op wants it to fail."""
-
-
 class ClientEnded(BaseException):
     """Raised in what a client still does after its process has ended."""
 
@@ -144,16 +133,14 @@ class _Client:
         again: what its listener says of messages that fail now, as in ``Consume``.
         is_ended: whether its process has ended; what it does then raises
             ``ClientEnded`` before others could see it.
-        channels: the connections that the broker may take for open, the newest last.
+        connections: those to its broker.
     """
 
     def __init__(self, clients: Clients, op: StartConsumer) -> None:
         self.op = op
         self.again = 0
         self.is_ended = False
-        self.channels = [op.client]
-        self._connections = 1
-        self._is_heard = False  # on the newest connection
+        self.connections = Connections(op.client)
         self._clients = clients
         self._status: ConsumeStatus = "success"
         self._hanging: list[tuple[Sequence[MessageExt], int]] = []
@@ -163,7 +150,7 @@ class _Client:
             self,
             self._offset_store(op, clients),
             clients.runtime,
-            _Orderly(self) if op.is_orderly else _Concurrently(self),
+            Orderly(self) if op.is_orderly else Concurrently(self),
         )
         self._services = {
             service.name: OneAtATime(service, clients.runtime)
@@ -212,9 +199,9 @@ class _Client:
         if task in ("suspend", "resume"):
             return self._suspend(suspends=task == "suspend")
         if task == "disconnect":
-            return self._disconnect()
+            return self.connections.close_old(self._clients.broker)
         if task == "reconnect":
-            self._reconnect()
+            self.connections.renew()
         self._refused = False
         service, work = self._services.get(_SERVICES[task]), 0
         for _ in range(times if service is not None else 0):
@@ -233,22 +220,6 @@ class _Client:
         if not suspends:
             self.consumer.resume()
         return 1
-
-    def _reconnect(self) -> None:
-        """Send heartbeats on a new connection from now on."""
-        self.channels.append(f"{self.op.client}#{self._connections}")
-        self._connections += 1
-        self._is_heard = False
-
-    def _disconnect(self) -> int:
-        """Let the broker see old connections close; returns how many it did."""
-        broker = self._clients.broker
-        if broker is None or not broker.is_started or not self._is_heard:
-            return 0
-        old, self.channels = self.channels[:-1], self.channels[-1:]
-        for channel in old:
-            broker.consumer_manager.do_channel_close_event(channel)
-        return len(old)
 
     def consume(self, op: Consume) -> int:
         """Let the listener consume waiting messages; returns how many."""
@@ -474,9 +445,9 @@ class _Client:
     def send_heartbeat(self, client_id: str, consumers: Sequence[ConsumerData]) -> None:
         """Send a heartbeat to the broker."""
         with self._asked() as broker:
-            channel = self.channels[-1]
-            broker.client_manage_processor.heart_beat(client_id, consumers, channel)
-            self._is_heard = channel == self.channels[-1]
+            newest = self.connections.newest
+            broker.client_manage_processor.heart_beat(client_id, consumers, newest)
+            self.connections.was_heard(newest)
             for consumer in consumers:
                 self._clients.note(HeartbeatTaken(client_id, consumer.group))
 
@@ -556,60 +527,6 @@ class _Client:
                 raise BrokerFailed(answer.remark)
             self._clients.note(SentBack(queue, record))
         self._refused = was_refused
-
-
-class _Concurrently:
-    """A listener whose result for each message the op decides."""
-
-    def __init__(self, client: _Client) -> None:
-        self._client = client
-
-    def consume_message(
-        self, messages: Sequence[MessageExt], context: ConsumeConcurrentlyContext
-    ) -> ConsumeConcurrentlyStatus:
-        """Consume a batch."""
-        told = self._client.take_batch(messages, context.queue)
-        context.delay_level_when_next_consume = self._client.again
-        if "raises" in told:
-            raise ListenerFailed
-        acked = told.count("success")
-        if not acked:
-            return ConsumeConcurrentlyStatus.RECONSUME_LATER
-        if acked < len(messages):
-            context.ack_index = acked - 1
-        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
-
-
-class _Orderly:
-    """The same for a consumer in order."""
-
-    def __init__(self, client: _Client) -> None:
-        self._client = client
-
-    def consume_message(
-        self, messages: Sequence[MessageExt], context: ConsumeOrderlyContext
-    ) -> ConsumeOrderlyStatus:
-        """Consume a batch, up to the first message that fails."""
-        status: ConsumeStatus = "success"
-        for message in messages:
-            status = self._client.take_one(message, context.queue)
-            if status in ("raises", "later", "rollback"):
-                break
-        if self._client.again:
-            pause_ms = min(max(self._client.again, 0), PAUSE_MS_MAX)
-            context.suspend_current_queue_time_millis = pause_ms
-        context.auto_commit = status not in ("uncommitted", "commit", "rollback")
-        match status:
-            case "raises":
-                raise ListenerFailed
-            case "later":
-                return ConsumeOrderlyStatus.SUSPEND_CURRENT_QUEUE_A_MOMENT
-            case "rollback":
-                return ConsumeOrderlyStatus.ROLLBACK
-            case "commit":
-                return ConsumeOrderlyStatus.COMMIT
-            case _:
-                return ConsumeOrderlyStatus.SUCCESS
 
 
 class Clients:
@@ -695,8 +612,7 @@ class Clients:
             running.is_ended = True
             try:
                 if how == "kill" and self.broker is not None:
-                    for channel in running.channels:
-                        self.broker.consumer_manager.do_channel_close_event(channel)
+                    running.connections.close_all(self.broker)
             finally:
                 self._gone(running, how)
             return Done()

@@ -21,18 +21,18 @@ from crashmq.models.ops import (
     StartConsumer,
     TurnConsumer,
 )
-from crashmq.scenarios.programs.consumers import (
+from crashmq.scenarios.programs.consumers import consume
+from crashmq.scenarios.programs.draft import Draft
+from crashmq.scenarios.programs.joining import (
     A_SECOND,
     DELIVER,
     FIRST_LEVEL,
     PAUSES_MS,
     REPUT,
     bring,
-    consume,
     consumed_by,
     retries_of,
 )
-from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.space import often
 
 HAD_MS: Final = often(

@@ -24,7 +24,8 @@ from crashmq.models.ops import (
     Together,
     TurnConsumer,
 )
-from crashmq.scenarios.programs.consumers import (
+from crashmq.scenarios.programs.draft import Draft
+from crashmq.scenarios.programs.joining import (
     ENDS,
     PAUSES_MS,
     REPUT,
@@ -36,7 +37,6 @@ from crashmq.scenarios.programs.consumers import (
     let_join,
     others_of,
 )
-from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.space import Address, often
 
 Meanwhile: TypeAlias = Literal[

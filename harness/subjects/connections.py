@@ -1,0 +1,47 @@
+"""Connections: those of one client to its broker, of which only the newest is used."""
+
+from __future__ import annotations
+
+from crashmq.engine.broker.broker_controller import BrokerController
+
+
+class Connections:
+    """The connections of a client that its broker may take for open."""
+
+    def __init__(self, client: str) -> None:
+        self._client = client
+        self._made = 1
+        self._open = [client]
+        self._is_heard = False  # on the newest connection
+
+    @property
+    def newest(self) -> str:
+        """The name of the connection on which the client sends its heartbeats."""
+        return self._open[-1]
+
+    def renew(self) -> None:
+        """Make a new connection, since the newest one has broken."""
+        self._open.append(f"{self._client}#{self._made}")
+        self._made += 1
+        self._is_heard = False
+
+    def was_heard(self, connection: str) -> None:
+        """Record that a broker has taken a heartbeat on a connection."""
+        self._is_heard = connection == self.newest
+
+    def close_old(self, broker: BrokerController | None) -> int:
+        """Let a broker see all but the newest close; returns how many.
+
+        None do before a heartbeat has come on the newest one, or while no broker runs.
+        """
+        if broker is None or not broker.is_started or not self._is_heard:
+            return 0
+        old, self._open = self._open[:-1], self._open[-1:]
+        for connection in old:
+            broker.consumer_manager.do_channel_close_event(connection)
+        return len(old)
+
+    def close_all(self, broker: BrokerController) -> None:
+        """Let a broker see all of them close, as when the client's process ends."""
+        for connection in self._open:
+            broker.consumer_manager.do_channel_close_event(connection)

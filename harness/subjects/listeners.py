@@ -1,0 +1,97 @@
+"""Listeners: what a consumer's application does with messages, as an op says it.
+
+Which result each message has, the client decides that the op is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from crashmq.engine.client.consumer.listener.message_listener_concurrently import (
+    ConsumeConcurrentlyContext,
+    ConsumeConcurrentlyStatus,
+)
+from crashmq.engine.client.consumer.listener.message_listener_orderly import (
+    ConsumeOrderlyContext,
+    ConsumeOrderlyStatus,
+)
+from crashmq.engine.common.message_ext import MessageExt
+from crashmq.engine.common.message_queue import MessageQueue
+from crashmq.models.ops import PAUSE_MS_MAX, ConsumeStatus
+
+
+class ListenerFailed(Exception):
+    """What a listener raises if the op wants it to fail."""
+
+
+class Listening(Protocol):
+    """The part of a client that its listener asks.
+
+    Attributes:
+        again: what the listener says of messages that fail, as in ``Consume``.
+    """
+
+    again: int
+
+    def take_batch(
+        self, messages: Sequence[MessageExt], queue: MessageQueue
+    ) -> list[ConsumeStatus]:
+        """What the listener does with a batch, message by message."""
+
+    def take_one(self, message: MessageExt, queue: MessageQueue) -> ConsumeStatus:
+        """What a listener in order does with a message."""
+
+
+class Concurrently:
+    """A listener whose result for each message the op decides."""
+
+    def __init__(self, client: Listening) -> None:
+        self._client = client
+
+    def consume_message(
+        self, messages: Sequence[MessageExt], context: ConsumeConcurrentlyContext
+    ) -> ConsumeConcurrentlyStatus:
+        """Consume a batch."""
+        told = self._client.take_batch(messages, context.queue)
+        context.delay_level_when_next_consume = self._client.again
+        if "raises" in told:
+            raise ListenerFailed
+        acked = told.count("success")
+        if not acked:
+            return ConsumeConcurrentlyStatus.RECONSUME_LATER
+        if acked < len(messages):
+            context.ack_index = acked - 1
+        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+
+
+class Orderly:
+    """The same for a consumer in order."""
+
+    def __init__(self, client: Listening) -> None:
+        self._client = client
+
+    def consume_message(
+        self, messages: Sequence[MessageExt], context: ConsumeOrderlyContext
+    ) -> ConsumeOrderlyStatus:
+        """Consume a batch, up to the first message that fails."""
+        status: ConsumeStatus = "success"
+        for message in messages:
+            status = self._client.take_one(message, context.queue)
+            if status in ("raises", "later", "rollback"):
+                break
+        if self._client.again:
+            pause_ms = min(max(self._client.again, 0), PAUSE_MS_MAX)
+            context.suspend_current_queue_time_millis = pause_ms
+        context.auto_commit = status not in ("uncommitted", "commit", "rollback")
+        match status:
+            case "raises":
+                raise ListenerFailed
+            case "later":
+                return ConsumeOrderlyStatus.SUSPEND_CURRENT_QUEUE_A_MOMENT
+            case "rollback":
+                return ConsumeOrderlyStatus.ROLLBACK
+            case "commit":
+                return ConsumeOrderlyStatus.COMMIT
+            case _:
+                return ConsumeOrderlyStatus.SUCCESS

@@ -1,0 +1,141 @@
+"""Phrases in which consumers outlive their broker, or outlast other consumers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from crashmq.models.ops import (
+    AdvanceClock,
+    Consume,
+    Crash,
+    During,
+    EndConsumer,
+    Restart,
+    RunService,
+    Shutdown,
+    TurnConsumer,
+)
+from crashmq.scenarios.programs.draft import Draft
+from crashmq.scenarios.programs.joining import (
+    A_SECOND,
+    FAILING,
+    REPUT,
+    SILENT_MS,
+    TASKS,
+    UNANSWERED,
+    bring,
+    consumed_by,
+    join,
+    one_who_joins,
+)
+from crashmq.scenarios.programs.space import often
+
+SEEN_BY_NOBODY = 4
+"""After one of so many crashes the broker dies again before any consumer asks it."""
+CUT_SHORT = 4
+"""One of so many brokers dies while it shuts down."""
+ACTIONS_OF_A_STOP = 24
+STAYING = 2
+STAYS_MS: Final = often((21_000, 3), (29_000, 1))
+"""Before a lease of half a minute is over."""
+PATIENCE: Final = often(
+    ((UNANSWERED, A_SECOND), 2), ((A_SECOND, AdvanceClock(29_500), A_SECOND), 1)
+)
+"""What passes between the pulls of consumers that outlived their broker; in the second,
+the time-out of a pull of before ends amid one of after."""
+
+
+def outlive(draft: Draft) -> None:
+    """Add ops: the broker dies, while consumers keep what they have pulled.
+
+    The log may lose it; new messages are there, or not yet, when they continue.
+    """
+    chance, add = draft.chance, draft.add
+    if not draft.joined:
+        join(draft)
+    joined = tuple(draft.joined)
+    pulls = [TurnConsumer(client, "pull", 8) for client in joined]
+    queues = tuple(dict.fromkeys(draft.space.addresses))
+    chosen = [chance.pick(queues) for _ in range(chance.integer(1, 3))]
+    for one in chosen:
+        add(draft.drawn.stock(one))
+        if chance.one_in(3):
+            add(RunService("flush_commit_log"))
+    add(REPUT)
+    for client in joined:
+        add(TurnConsumer(client, "pull", 8))
+        if chance.coin():
+            add(consumed_by(draft, client), TurnConsumer(client, "pull"))
+        if chance.one_in(3):
+            add(TurnConsumer(client, "persist"))
+    _die(draft)
+    if chance.coin():  # nobody answers for a while
+        add(UNANSWERED)
+        for client in joined:
+            add(TurnConsumer(client, chance.pick(TASKS), 8), consumed_by(draft, client))
+        if chance.coin():  # what was given up is sent again, and nobody takes it
+            add(*pulls, A_SECOND, *pulls)
+    add(Restart())
+    if chance.one_in(SEEN_BY_NOBODY):
+        add(*[draft.drawn.stock(chance.pick(chosen)) for _ in joined], REPUT)
+        if chance.coin():  # so that it loses less than the life before
+            add(RunService("flush_commit_log"), draft.drawn.stock(chosen[0]), REPUT)
+        _die(draft)
+        add(Restart())
+    for _ in range(chance.integer(1, 2)):
+        if chance.coin():
+            add(*[draft.drawn.stock(one) for one in chosen], REPUT)
+        # One that was held has to be given up first; then the consumer waits a second.
+        for pause in chance.pick(PATIENCE):
+            add(pause, *[TurnConsumer(client, "heartbeat") for client in joined])
+            add(*pulls)
+        if chance.coin():
+            add(*[consumed_by(draft, client) for client in joined])
+        elif chance.coin():  # what it sends back may not be there any more
+            add(*[Consume(one, 0, 8, chance.pick(FAILING)) for one in joined])
+
+
+def _die(draft: Draft) -> None:
+    """Add ops: the broker dies during a round of dispatch, or while it shuts down."""
+    chance, drawn = draft.chance, draft.drawn
+    crash = Crash("power_loss") if chance.coin() else drawn.crash()
+    if chance.one_in(CUT_SHORT):
+        draft.add(During(Shutdown(), chance.integer(1, ACTIONS_OF_A_STOP), crash))
+    else:
+        draft.add(During(REPUT, 1, crash))
+
+
+def stay(draft: Draft) -> None:
+    """Add ops: few consumers keep their queues for long; then another one joins."""
+    chance, add = draft.chance, draft.add
+    if not draft.joined:
+        join(draft)
+    few = tuple(draft.joined)[-STAYING:]
+    is_slow = chance.one_in(3)  # it has pulled more than it takes, and goes on so
+    if is_slow:
+        bring(draft, few[0])
+    for _ in range(chance.integer(2, 5)):
+        add(AdvanceClock(chance.pick(STAYS_MS)))
+        for client in few:
+            add(TurnConsumer(client, "heartbeat"), TurnConsumer(client, "lock"))
+        add(TurnConsumer(few[0], "pull") if is_slow else consumed_by(draft, few[0]))
+    if len(few) > 1 and chance.coin():
+        _fall_silent(draft, *few)
+    elif chance.coin():
+        add(RunService("client_housekeeping"))
+    one = one_who_joins(draft)
+    draft.joined[one.client] = one
+    add(one, TurnConsumer(one.client, "rebalance"))
+    for client in few:
+        add(consumed_by(draft, client), TurnConsumer(client, "rebalance"))
+    add(TurnConsumer(one.client, "rebalance"))
+
+
+def _fall_silent(draft: Draft, stays: str, silent: str) -> None:
+    """Add ops: a client sends no heartbeat for a while, and the broker scans."""
+    chance, add = draft.chance, draft.add
+    if chance.coin():
+        add(EndConsumer(silent, "vanish"))
+        draft.joined.pop(silent)
+    add(AdvanceClock(chance.pick(SILENT_MS)), TurnConsumer(stays, "heartbeat"))
+    add(RunService("client_housekeeping"), TurnConsumer(stays, "rebalance"))
