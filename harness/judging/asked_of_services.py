@@ -64,6 +64,7 @@ def _ask_run_3(at: RoundOver) -> Breaches:
         at.now,
         at.known.setup.log_file_size,
         may_have_gaps=_may_have_gaps(at),
+        answers_puts=at.known.setup.flush_mode == "SYNC_FLUSH",
     )
 
 

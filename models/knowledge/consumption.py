@@ -7,7 +7,7 @@ again after the log has lost its tail.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
@@ -402,6 +402,17 @@ class Consumption(Forked):
                 if self.key_of(queue) == key:
                     shares[queue] = share._replace(begins_group=False, was_reset=True)
 
+    def missed_resets(self, keys: Iterable[OffsetKey]) -> None:
+        """Record that a broker has ended with resets told that nobody has followed.
+
+        The next broker knows nothing of them, and takes what their consumers commit.
+        """
+        lost = frozenset(keys)
+        for shares in (self.shares, self.leaving):
+            for queue, share in shares.items():
+                if self.key_of(queue) in lost:
+                    shares[queue] = share._replace(was_reset=True)
+
     def has_missed_a_reset(self, queue: OneQueue) -> bool:
         """Whether a consumer's group was reset since it has heard of its offset."""
         known = [self.taken.get(queue), self.shares.get(queue), self.leaving.get(queue)]
@@ -414,7 +425,8 @@ class Consumption(Forked):
         group need not consume what lies below.
         """
         key = self.key_of(queue)
-        self.owed.since[key] = max(offset, self.owed.since.get(key, offset))
+        if key in self.owed.since:  # else it owes nothing before it has begun
+            self.owed.since[key] = max(offset, self.owed.since[key])
         for shares in (self.shares, self.leaving):
             shares.pop(queue, None)
         self.taken.pop(queue, None)
@@ -476,6 +488,16 @@ class Consumption(Forked):
             return False
         is_amid_a_batch = op is not None and op.is_orderly and bool(share.given)
         return share.when_given(queue_offset) is None and not is_amid_a_batch
+
+    def may_be_given_again(self, queue: OneQueue, unique_key: str) -> None:
+        """Record that a message was sent back, perhaps amid a batch in order.
+
+        The rest of the batch then stays, and with it the offset.
+        """
+        op, share = self.living.get(queue.client), self.shares.get(queue)
+        if op is not None and op.is_orderly and share is not None:
+            given_up = share.given_up | {unique_key}
+            self.shares[queue] = share._replace(given_up=given_up)
 
     def consumed_before(self, queue: OneQueue, unique_key: str) -> None:
         """Record that a message was consumed that was given before, as above."""

@@ -423,6 +423,7 @@ def _saw_back(
     given = decode_record(event.record)
     is_late = known.is_of_before(event.queue, unique_key, given.queue_offset)
     yield from saw_given_up(at, event.queue, event.record, at_ms)
+    known.may_be_given_again(event.queue, unique_key)
     consumed = known.consumed_before if is_late else known.consumed_one
     consumed(event.queue, unique_key)
     known.may_have_committed_all(event.queue)

@@ -202,6 +202,7 @@ def _stopped(at: At, before: dict[OffsetKey, frozenset[int]]) -> None:
     has_room = at.known.expiry.has_room_for_tables(at.step.world)
     if not at.step.fails_calls and has_room:
         at.known.progress.persisted(before)
+    at.known.consumption.missed_resets(at.known.progress.pulls.behind)
     at.known.progress.ended()
 
 
@@ -562,6 +563,7 @@ def _saw_read(
 
 def _saw_crash(known: Knowledge, crash: Crash) -> None:
     progress, promises = known.progress, known.promises
+    known.consumption.missed_resets(progress.pulls.behind)
     progress.ended()
     progress.tables.topics = None
     is_lost = crash.kind == "power_loss" and not promises.keeps_what_is_synced

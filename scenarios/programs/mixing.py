@@ -14,10 +14,12 @@ from typing import Any
 from crashmq.models.files.queue import UNIT_SIZE
 from crashmq.models.ops import StartConsumer, Strategy
 from crashmq.models.program import Setup
-from crashmq.scenarios.programs.space import AtActions, Numbers, Space
+from crashmq.scenarios.programs.space import AtActions, Kind, Numbers, Space
 
 ROOM = 16  # log files that a disk with an end holds at least
 QUEUES = 8  # of which a program has hardly more
+COMMITTING: frozenset[Kind] = frozenset({"progress", "hold", "filter"})
+"""Kinds of phrases in which offsets of groups are committed, without consumers."""
 LYING = ("lying_disk",)  # where nothing is promised, nothing can be asked of meetings
 _PLAIN = Setup()
 _UNSAID: dict[str, Any] = {
@@ -33,7 +35,22 @@ def mixed_space(one: Space, other: Space) -> Space:
         name: _both(getattr(one, name), getattr(other, name), unsaid)
         for name, unsaid in _UNSAID.items()
     }
-    return Space(**both | {"consumers": _of_one_manner(both["consumers"])})
+    consumers = _of_one_manner(both["consumers"])
+    groups = both["groups"]
+    if not COMMITTING.isdisjoint(both["kinds"]):
+        groups = _apart(groups, consumers)
+    return Space(**both | {"consumers": consumers, "groups": groups})
+
+
+def _apart(
+    groups: tuple[str, ...], consumers: Sequence[StartConsumer]
+) -> tuple[str, ...]:
+    """The groups without running consumers, or all if there is no other.
+
+    What else commits for a group passes over what its consumers have not consumed.
+    """
+    taken = {one.group for one in consumers}
+    return tuple([one for one in groups if one not in taken]) or groups
 
 
 def _of_one_manner(consumers: Sequence[StartConsumer]) -> tuple[StartConsumer, ...]:
