@@ -57,9 +57,9 @@ def _given(at: MessageSentBack) -> GivenBack:
     op = known.living.get(at.queue.client)
     tries = given.reconsume_times
     # One that has ended meanwhile was configured as the others of its group.
-    most = _most_tries(op or known.newest.get(at.queue.group))
+    one = op or known.newest.get(at.queue.group)
     # One that consumes in order tries by itself, and then no more.
-    is_for_good = tries >= most or (op is not None and op.is_orderly)
+    is_for_good = tries >= _most_tries(one) or (one is not None and one.is_orderly)
     return GivenBack(
         at.queue,
         at.unique_key,

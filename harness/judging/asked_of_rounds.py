@@ -27,12 +27,12 @@ from crashmq.models.laws.rounds import (
     next_file_is_there,
     nobody_waits_for_longer,
     queue_flush_takes_what_is_enough,
+    round_after_a_set_back_is_thorough,
     round_answers_whom_it_covers,
     round_commits_what_is_enough,
     round_deletes_a_batch_at_most,
     round_leaves_what_is_little,
     service_is_there,
-    thorough_round_leaves_nothing,
 )
 from crashmq.models.laws.run import dispatch_reaches_what_is_confirmed
 
@@ -110,11 +110,11 @@ def _ask_svc_3(at: RoundTurned) -> Breaches:
 
 
 @asked(
-    thorough_round_leaves_nothing,
+    round_after_a_set_back_is_thorough,
     on=RoundTurned,
     needs=(*CALM, Fact.LOG_WORKED),
     where=lambda at: (
-        at.takes_all is True
+        at.is_set_back
         and (
             at.done.service == "commit"
             or (at.done.service == "flush_commit_log" and not _is_sync(at))
@@ -122,7 +122,7 @@ def _ask_svc_3(at: RoundTurned) -> Breaches:
     ),
 )
 def _ask_svc_11(at: RoundTurned) -> Breaches:
-    return thorough_round_leaves_nothing.judge(at.done, at.known.setup)
+    return round_after_a_set_back_is_thorough.judge(at.done, at.known.setup)
 
 
 @asked(

@@ -49,9 +49,16 @@ def _may_have_gaps(at: RoundOver) -> bool:
     return at.known.setup.on_damage == "serve" or at.known.is_degraded
 
 
+def _tells_only_of_its_mark(at: RoundOver) -> bool:
+    """Whether the work is not also the puts that a group commit has answered."""
+    is_sync = at.known.setup.flush_mode == "SYNC_FLUSH"
+    return not (is_sync and at.service == "flush_commit_log" and at.work > 0)
+
+
 @asked(
     rounds_tell_what_they_did,
     on=RoundOver,
+    where=_tells_only_of_its_mark,
     needs=(Fact.SERVICE_WORKED, Fact.KNEW_POSITIONS, Fact.ALONE),
 )
 def _ask_run_3(at: RoundOver) -> Breaches:
@@ -64,7 +71,6 @@ def _ask_run_3(at: RoundOver) -> Breaches:
         at.now,
         at.known.setup.log_file_size,
         may_have_gaps=_may_have_gaps(at),
-        answers_puts=at.known.setup.flush_mode == "SYNC_FLUSH",
     )
 
 

@@ -7,7 +7,7 @@ as events.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
@@ -38,12 +38,12 @@ from crashmq.engine.remoting.pull_message import (
 )
 from crashmq.engine.remoting.response_code import ResponseCode
 from crashmq.engine.store.errors import StoreStopped
-from crashmq.harness.disk.profiles import PROFILES
-from crashmq.harness.disk.sim_disk import DiskSnapshot, SimDisk
+from crashmq.harness.disk.crash import StoreCrashed
 from crashmq.harness.scheduling.sim_runtime import SimRuntime
 from crashmq.harness.subjects.allocation import strategy_of
 from crashmq.harness.subjects.connections import Connections
 from crashmq.harness.subjects.listeners import Concurrently, Orderly
+from crashmq.harness.subjects.machines import Machines
 from crashmq.harness.subjects.observed_offsets import ObservedOffsets
 from crashmq.harness.subjects.one_at_a_time import OneAtATime
 from crashmq.models.brokers import brokers_of
@@ -76,7 +76,6 @@ from crashmq.models.ops import (
     ConsumerEnd,
     ConsumerTask,
     ConsumeStatus,
-    Crash,
     Resubscribe,
     StartConsumer,
 )
@@ -107,12 +106,6 @@ _OUT_OF_ORDER: Final[dict[ConsumeStatus, ConsumeStatus]] = {
     "commit": "success",
     "rollback": "later",
 }
-_ENDS_OF_CLIENTS: Final[dict[ConsumerEnd, Crash]] = {
-    "stop": Crash("process_kill"),
-    "kill": Crash("process_kill"),
-    "vanish": Crash("power_loss"),
-}
-"""What a client's own disk sees of its end: whoever vanishes has lost power."""
 _NO_CONSUMER = Skipped("the client has no consumer")
 _ENDED = Skipped("the client has ended meanwhile")
 
@@ -190,7 +183,7 @@ class _Client:
     ) -> RemoteBrokerOffsetStore | ObservedOffsets:
         if not op.broadcasts:
             return RemoteBrokerOffsetStore(op.group, self, clients.runtime)
-        mount = clients.disk_of(op.client).mount()
+        mount = clients.machines.disk_of(op.client).mount()
         store = LocalFileOffsetStore(mount, op.client, op.group, clients.runtime)
         return ObservedOffsets(store, self.queue_of_mine, self.check, clients.tell)
 
@@ -535,38 +528,21 @@ class Clients:
     Attributes:
         broker: the present one; None while it is down.
         note: is called with each event of a consumer.
+        machines: those that the clients run on.
     """
 
     def __init__(self, setup: Setup, runtime: SimRuntime) -> None:
         self.setup = setup
         self.runtime = runtime
+        self.machines = Machines(setup)
         self.broker: BrokerController | None = None
         self.note: Callable[[Happening], None] = _tell_nobody
         self._running: dict[str, _Client] = {}
         self._beginning = runtime.lock()
-        self._disks: dict[str, SimDisk] = {}
 
     def tell(self, event: Happening) -> None:
         """Pass an event of a consumer to ``note``."""
         self.note(event)
-
-    def disk_of(self, client: str) -> SimDisk:
-        """The disk of a client's machine, which outlives its processes."""
-        disk = self._disks.get(client)
-        if disk is None:
-            disk = self._disks[client] = SimDisk(PROFILES[self.setup.disk_profile])
-        return disk
-
-    @property
-    def disks(self) -> dict[str, DiskSnapshot]:
-        """The disks of all machines as they are now, by client."""
-        return {client: disk.snapshot() for client, disk in self._disks.items()}
-
-    def find_disks(self, disks: Mapping[str, DiskSnapshot]) -> None:
-        """Give each client, by name, the disk that its killed process left."""
-        for client, snapshot in disks.items():
-            disk = self._disks[client] = SimDisk.fork(snapshot)
-            disk.crash(_ENDS_OF_CLIENTS["kill"])
 
     def start(self, op: StartConsumer) -> Observation:
         """Start a client's consumer."""
@@ -580,10 +556,20 @@ class Clients:
             client.consumer.start()
             return Done()
 
-        return self._by(op.client, begin)
+        return self._by(op.client, begin, dies=True)
 
-    def _by(self, name: str, does: Callable[[_Client], Observation]) -> Observation:
-        """Let a client's consumer do something, until it ends or its process does."""
+    def _by(
+        self,
+        name: str,
+        does: Callable[[_Client], Observation],
+        *,
+        dies: bool = False,
+    ) -> Observation:
+        """Let a client's consumer do something, until it ends or its process does.
+
+        ``dies``: a crash of the broker amid it ends the process too, since nobody does
+        the rest.
+        """
         client = self._running.get(name)
         if client is None or client.is_ended:
             return _NO_CONSUMER
@@ -591,6 +577,11 @@ class Clients:
             return does(client)
         except ClientEnded:
             return _ENDED
+        except StoreCrashed:
+            if dies and not client.is_ended:
+                client.is_ended = True
+                self._gone(client, "kill")
+            raise
 
     def resubscribe(self, op: Resubscribe) -> Observation:
         """Let a client's consumer subscribe something else."""
@@ -600,7 +591,7 @@ class Clients:
             client.tell_queues()
             return Done()
 
-        return self._by(op.client, subscribe)
+        return self._by(op.client, subscribe, dies=True)
 
     def end(self, client: str, how: ConsumerEnd) -> Observation:
         """End a client's consumer."""
@@ -617,13 +608,13 @@ class Clients:
                 self._gone(running, how)
             return Done()
 
-        return self._by(client, end)
+        return self._by(client, end, dies=True)
 
     def _gone(self, running: _Client, how: ConsumerEnd) -> None:
         client = running.op.client
         del self._running[client]
         if running.op.broadcasts:
-            self.disk_of(client).crash(_ENDS_OF_CLIENTS[how])
+            self.machines.process_ended(client, how)
         self.note(ConsumerEnded(client, how))
 
     def turn(self, client: str, task: ConsumerTask, times: int) -> Observation:
@@ -648,7 +639,7 @@ class Clients:
             running.tell_queues()
             return seen
 
-        return self._by(client, reset)
+        return self._by(client, reset, dies=True)
 
     def consume(self, op: Consume) -> Observation:
         """Let a client's consumer work on messages that wait."""

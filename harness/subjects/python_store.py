@@ -125,7 +125,7 @@ class PythonStore:
     @property
     def client_disks(self) -> Mapping[str, DiskSnapshot]:
         """The disks of the machines that consumers ran on, by client."""
-        return self._clients.disks
+        return self._clients.machines.disks
 
     def down_on(
         self,
@@ -142,7 +142,7 @@ class PythonStore:
         )
         other.setup = self.setup
         other._be_down(SimRuntime(*clock), disk)
-        other._clients.find_disks(client_disks)
+        other._clients.machines.find_disks(client_disks)
         return other
 
     def layout(self) -> Literal["rocketmq"]:

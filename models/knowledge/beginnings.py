@@ -34,6 +34,9 @@ def taken_at(at: At, queue: OneQueue, offset: int, kept: int) -> Taken:
     begins = _begins(at, queue, offset)
     if known.is_broadcast(queue.client):
         possible = frozenset({known.reads_file(queue, offset)})
+    before = known.taken.get(queue)
+    if begins is not None and before is not None and known.is_locking(queue.client):
+        begins |= {before.told} - {NO_OFFSET}  # it asks twice, and keeps the lower one
     told = offset if kept == NOT_KNOWN else min(offset, kept)
     return Taken(possible, begins, known.life, told=told)
 
@@ -84,7 +87,7 @@ def where_moved(at: At, answer: PullReceived, share: Share) -> Offsets | None:
     it is known what can be read of the queue.
     """
     step, known, queue = at.step, at.known, answer.queue
-    consumption, key = known.consumption, known.consumption.key_of(queue)
+    consumption, key = known.consumption, queue[1:]  # resets are of groups
     if not step.is_alone or step.met or step.is_unreadable or step.raised:
         return None
     pending = known.progress.pending.get(key)

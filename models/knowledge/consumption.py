@@ -508,6 +508,13 @@ class Consumption(Forked):
         self.owed.consumed_one(self.key_of(queue), unique_key)
         self._change_shares(queue, lambda its: its.consumes(unique_key))
 
+    def may_come_again(self, queue: OneQueue, unique_key: str) -> None:
+        """Record that a crash may have cut off the end of what a listener did."""
+        gone = frozenset({unique_key})
+        self._change_shares(
+            queue, lambda its: its._replace(given_up=its.given_up | gone)
+        )
+
     def _change_shares(self, queue: OneQueue, change: Callable[[Share], Share]) -> None:
         for shares in (self.shares, self.leaving):
             if queue in shares:
@@ -563,8 +570,10 @@ class Consumption(Forked):
 
     def broadcasts(self, group: str) -> bool | None:
         """Whether the consumers of a group broadcast; None: some do, or none lives."""
-        kinds = {op.broadcasts for op in self.living.values() if op.group == group}
-        return kinds.pop() if len(kinds) == 1 else None
+        living = {op.broadcasts for op in self.living.values() if op.group == group}
+        # The newest heartbeat decides, be it of one that has ended since.
+        kinds = {op.broadcasts for op in self.newest.values() if op.group == group}
+        return kinds.pop() if living and len(kinds) == 1 else None
 
     def is_locking(self, client: str) -> bool:
         """Whether a client's consumer is orderly: it pulls only locked queues."""

@@ -89,7 +89,7 @@ class Locks(Forked):
     def granted(self, queue: OneQueue, lock: Lock) -> None:
         """Record that a broker confirmed a lock to a client."""
         self.of_broker[queue[1:]] = lock
-        self.of_clients[queue] = lock.most_ms
+        self.of_clients[queue] = max(lock.least_ms, lock.most_ms)
 
     def refused(self, queue: OneQueue) -> None:
         """Record that a broker refused a lock to a client."""

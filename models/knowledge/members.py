@@ -18,29 +18,33 @@ class Members(Forked):
         subscribed: by group, the topics that its newest heartbeat told; None: unknown.
         expired: the clients of a group that a scan of the broker found silent for too
             long, without a heartbeat since.
+        vanished: the clients of which a process has vanished, so that connections of
+            theirs may still seem open.
     """
 
     heard_ms: dict[tuple[str, str], int] = field(default_factory=dict)
     left: dict[tuple[str, str], bool] = field(default_factory=dict)
     last_ms: dict[tuple[str, str], int] = field(default_factory=dict)
     expired: dict[tuple[str, str], bool] = field(default_factory=dict)
-
     subscribed: dict[str, frozenset[str] | None] = field(default_factory=dict)
+    vanished: dict[str, bool] = field(default_factory=dict)
 
     def told(self, group: str, topics: frozenset[str] | None) -> None:
         """Record what a heartbeat said that its group subscribes; None: unknown."""
         self.subscribed[group] = topics
 
-    def heard(self, group: str, client: str, at_ms: int) -> None:
-        """Record a heartbeat."""
-        self.heard_ms[group, client] = at_ms
-        self.last_ms[group, client] = at_ms
+    def heard(self, group: str, client: str, least_ms: int, most_ms: int) -> None:
+        """Record a heartbeat, which came between two times."""
+        self.heard_ms[group, client] = least_ms
+        self.last_ms[group, client] = most_ms
         self.left.pop((group, client), None)
         self.expired.pop((group, client), None)
 
     def may_have_heard(self, group: str, client: str) -> None:
         """Record a heartbeat of a client that was about to end."""
+        self.heard_ms.pop((group, client), None)
         self.last_ms.pop((group, client), None)
+        self.left.pop((group, client), None)
         self.expired.pop((group, client), None)
 
     def clock_was_set_back(self) -> None:

@@ -19,6 +19,7 @@ class RoundTurned(Moment):
         number: the number of the event at its end.
         takes_all: whether its thorough interval was over, so that it had to take
             everything; None: unknown.
+        is_set_back: by the clock it began before the last thorough one.
         begun_at: where the log's files ended when this run began; -1: unknown.
         durable_until: all units of records that end at or below this are durable by
             a flush of the queues.
@@ -28,6 +29,7 @@ class RoundTurned(Moment):
     done: RoundDone
     number: int
     takes_all: bool | None
+    is_set_back: bool
     begun_at: int
     durable_until: int
     index_until: int

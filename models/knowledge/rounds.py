@@ -72,6 +72,11 @@ class Rounds(Forked):
         self.thorough = dict.fromkeys(INTERVALS_MS, _NEVER)
         self.begun_at, self.durable_until, self.index_until = files_end, 0, 0
 
+    def is_set_back(self, done: RoundDone) -> bool:
+        """Whether a round began before the last thorough one, by the clock."""
+        last = self.thorough.get(done.service)
+        return last is not None and done.began_ms < last.least_ms
+
     def takes_all(self, done: RoundDone) -> bool | None:
         """Whether a round had to be thorough, or must not; None: unknown.
 

@@ -124,7 +124,8 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
                 yield from _hands_over(at, queue, at_ms)
             saw_returned(at, event)
         case OffsetRead(queue, offset, kept):
-            yield from _needs_lock(at, queue)
+            if not (queue in known.shares and known.shares[queue].was_moved):
+                yield from _needs_lock(at, queue)  # else to give it up
             known.shares.pop(queue, None)
             known.leaving.pop(queue, None)
             at.known.progress.due.told.pop(queue, None)
@@ -226,13 +227,14 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
         at.known.progress.pulls_next(queue[1:], offset, is_certain=is_alone)
     share = known.shares.get(queue)
     if share is None or share.asked != answer.queue_offset:
+        if answer.code == MOVED:
+            _saw_moved(at, queue)
         return  # it has given the queue back since
     if answer.code == MOVED:
         end = at.known.model.next_queue_offset((queue.topic, queue.queue_id))
         told = answer.next_begin_offset
         yield PullMoved(*at, queue, told, end, where_moved(at, answer, share))
-        if at.known.progress.pending.pop(known.key_of(queue), None) is not None:
-            at.known.progress.pulls.was_told(known.key_of(queue))
+        _saw_moved(at, queue)
         again = share.begins_again(answer.next_begin_offset)
         # It may have given that pull up by now, and go on from where it asked, or from
         # where a later pull has ended.
@@ -262,6 +264,20 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
     known.shares[queue] = share._replace(
         answers=(*share.answers, AnsweredPull(end, asked_for)), life=known.life
     )
+
+
+def _saw_moved(at: At, queue: OneQueue) -> None:
+    """Record that an answer has told of its group's reset, if one was pending.
+
+    Beside others the reset may have come after the answer.
+    """
+    progress, key = at.known.progress, queue[1:]
+    if key in progress.pending:
+        progress.pulls.was_told(key)
+        if at.step.is_alone:
+            del progress.pending[key]
+        else:
+            progress.pending[key] = False
 
 
 def is_owed_nothing(known: Knowledge, group: str) -> bool:
@@ -356,6 +372,8 @@ def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
         None if share is None else share.failed_before(unique_key, event.queue_offset),
     )
     saw_given(at, event, at_ms)
+    if at.step.crash is not None:
+        known.may_come_again(queue, unique_key)
     if is_to_end(at, event):
         known.committed_all(queue, unique_key)
     elif share is None or event.status == "hangs":
@@ -437,8 +455,10 @@ def _sent_back(at: At, queue: OneQueue, given: Record) -> MessageSentBack:
     unique_key, tries = given.properties.get("UNIQ_KEY", ""), given.reconsume_times
     copies = [
         message
-        for message, _ in at.step.puts
+        for message, answer in at.step.puts
         if message.unique_key == unique_key
+        and answer is not None
+        and answer.status == "PUT_OK"  # else its consumer keeps it
         and message.reconsume_times == tries + 1
         and not message.is_delivered
     ]

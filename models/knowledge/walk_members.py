@@ -15,7 +15,7 @@ from crashmq.models.history import (
 from crashmq.models.knowledge.moments import At, Moment
 from crashmq.models.knowledge.moments_of_consumers import MembersListed
 from crashmq.models.limits import CLIENT_SILENT_MS
-from crashmq.models.ops import TurnConsumer, all_parts
+from crashmq.models.ops import EndConsumer, TurnConsumer, all_parts
 
 OF_MEMBERS = frozenset({HeartbeatTaken, RoundDone, ConsumerEnded, MembersAnswered})
 """The kinds of events of which anything comes to be known here."""
@@ -28,6 +28,16 @@ def _has_another_turn(at: At, client: str) -> bool:
     """
     turns = [one for one in all_parts(at.step.op) if isinstance(one, TurnConsumer)]
     return any(turn.client == client for turn in turns)
+
+
+def _ends_beside(at: At, client: str) -> bool:
+    """Whether a process of the client ends in the step, beside what others do.
+
+    What it still tells the broker may come after the heartbeat of the next one.
+    """
+    acts = at.step.acts
+    ends = any(isinstance(one, EndConsumer) and one.client == client for one in acts)
+    return ends and not at.step.is_alone
 
 
 def _told_by(at: At, client: str, group: str) -> frozenset[str] | None:
@@ -49,14 +59,18 @@ def walk_members(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             told = _told_by(at, client, group) if at.step.is_alone else None
             members.told(group, told)
             # One that ended beside its own heartbeat is known to be gone.
-            if client in at.known.consumption.living:
-                members.heard(group, client, at_ms)
+            if client in at.known.consumption.living and not _ends_beside(at, client):
+                members.heard(group, client, at.step.entries[0].at_ms, at_ms)
             else:
                 members.may_have_heard(group, client)
         case RoundDone(service="client_housekeeping") as done:
             members.looked(done.began_ms, CLIENT_SILENT_MS)
         case ConsumerEnded(client, how):
             is_last = how != "vanish" and not _has_another_turn(at, client)
+            if how == "vanish":
+                members.vanished[client] = True
+            elif how == "kill" and client in members.vanished:
+                is_last = False  # connections of the process before stay open
             members.ended(client, broker_knows=is_last)
         case MembersAnswered(client, group, told):
             silent_ms, left = members.silent_for(group, at_ms), members.who_left(group)

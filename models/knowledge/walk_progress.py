@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import get_args
 
 from crashmq.models.files.offsets import OffsetKey, OffsetRows
 from crashmq.models.history import (
@@ -21,6 +22,7 @@ from crashmq.models.history import (
     FilePlanted,
     Happening,
     LifeEnded,
+    OffsetRead,
     OffsetSent,
     OffsetsLoaded,
     ProgressAnswered,
@@ -73,6 +75,7 @@ from crashmq.models.ops import (
     CleanOffsets,
     CloneOffset,
     CommitOffset,
+    ConsumerOp,
     Crash,
     DeleteGroup,
     DeleteTopic,
@@ -116,6 +119,7 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
     if at.known.promises.reverts:
         progress.is_doubtful = True
     answers = _answers(at)
+    _commits_are_told_late(at)
     for number, entry in _events_of_progress(step):
         match entry.event:
             case other if type(other) in OF_CONSUMERS:
@@ -144,7 +148,7 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 _stopped(at, before)
             case LifeEnded(crash):
                 _saw_crash(at.known, crash)
-                progress.is_doubtful |= _is_unanswered(step)
+                _saw_what_is_cut_short(at)
             case FileDamaged() | FilePlanted():
                 progress.is_doubtful = True
             case StartBegan(found, _):
@@ -167,6 +171,16 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
 def _clock_was_set_back(at: At) -> None:
     at.known.consumption.clock_was_set_back()
     at.known.progress.members.clock_was_set_back()
+
+
+def _commits_are_told_late(at: At) -> None:
+    """Record what consumers commit in the step, which they tell only afterwards."""
+    known, progress = at.known.consumption, at.known.progress
+    for _, _, event in at.step.entries if not at.step.is_alone else ():
+        if isinstance(event, OffsetSent):
+            progress.set(known.key_of(event.queue), event.offset, is_certain=False)
+        elif isinstance(event, OffsetRead) and event.kept >= 0:
+            progress.set(known.key_of(event.queue), event.kept, is_certain=False)
 
 
 def _settle(
@@ -297,6 +311,23 @@ def _ends(at: At, *, log_was_damaged: bool) -> Ends:
     keys = sorted({*model.queues, *model.numbered})
     ends = {key: model.next_queue_offset(key) for key in keys}
     return Ends({key: (end, end) for key, end in ends.items()})
+
+
+def _consumers_act(at: At) -> bool:
+    """Whether a consumer may have committed and not come to tell so."""
+    return any(isinstance(one, get_args(ConsumerOp)) for one in at.step.acts)
+
+
+def _saw_what_is_cut_short(at: At) -> None:
+    """Record what may have been done amid a crash by those who did not come to tell.
+
+    So it is with requests, commits, and the files of consumers that broadcast.
+    """
+    is_untold = not at.step.is_alone and _consumers_act(at)
+    at.known.progress.is_doubtful |= is_untold or _is_unanswered(at.step)
+    names = {getattr(one, "client", "") for one in at.step.acts}
+    for client in sorted(names - {""}):
+        at.known.consumption.may_have_written(client)
 
 
 def _is_unanswered(step: Step) -> bool:

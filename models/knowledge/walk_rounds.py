@@ -43,9 +43,10 @@ def walk_turned(at: At) -> Iterator[Moment]:
         yield _puts_waited(at)
     is_clear = step.is_alone and not step.starts
     for number, done in step.turned if not step.starts else ():
+        is_set_back = is_clear and rounds.is_set_back(done)
         takes_all = rounds.takes_all(done) if is_clear else None
         yield RoundTurned(
-            *(*at, done, number, takes_all),
+            *(*at, done, number, takes_all, is_set_back),
             *(rounds.begun_at, rounds.durable_until, rounds.index_until),
         )
         if takes_all and done.service == "flush_consume_queue" and known.works(QUEUES):

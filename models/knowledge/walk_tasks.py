@@ -33,7 +33,7 @@ def walk_tasks(at: At) -> Iterator[Moment]:
     """Yield what a round of a client's task had to do."""
     op, known = at.step.op, at.known.consumption
     suspended = at.known.progress.due.suspended
-    if not isinstance(op, TurnConsumer) or not _is_undisturbed(at):
+    if not isinstance(op, TurnConsumer) or op.times < 1 or not _is_undisturbed(at):
         return
     one = known.living.get(op.client)
     if one is None or at.known.progress.due.halfway.get(op.client):

@@ -43,7 +43,7 @@ def _saw_consumption(at: At) -> Iterator[NothingToDo]:
                 waiting = tuple(sorted(share.waiting - share.uncommitted))
                 yield NothingToDo(*at, queue, waiting, put_off_ms)
     for one in asked:
-        asked_ms[one.client] = now_ms
+        asked_ms[one.client] = max([entry.at_ms for entry in step.entries])
 
 
 def _can_work_on(at: At, queue: OneQueue, share: Share, now_ms: int) -> bool:

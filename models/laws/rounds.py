@@ -124,24 +124,28 @@ def round_commits_what_is_enough(done: RoundDone, setup: Setup) -> Iterator[Viol
 
 @law(
     "SVC-11",
-    "once its thorough interval is over, a commit round commits all that was appended, "
-    "and under ASYNC_FLUSH a flush round flushes all that its CommitLog file has",
+    "after the clock was set back, the next commit round commits all that was "
+    "appended, and under ASYNC_FLUSH the next flush round flushes all that its "
+    "CommitLog file has",
     catalogue="I7 I19",
 )
-def thorough_round_leaves_nothing(done: RoundDone, setup: Setup) -> Iterator[Violation]:
-    """Asked of a round that ran alone, after the interval or a clock set back.
+def round_after_a_set_back_is_thorough(
+    done: RoundDone, setup: Setup
+) -> Iterator[Violation]:
+    """Asked of a round that ran alone, before its last thorough one by the clock.
 
-    Else what few bytes there are stay unreadable, or unsafe from a power loss.
+    Else few bytes stay unreadable, or unsafe from a power loss, until the clock has
+    caught up. How long they have waited nobody can say, so FL-10 and FL-11 are silent.
 
-    Source: CommitRealTimeService#run, FlushRealTimeService#run. Differs: a clock that
-    is set back ends the interval.
+    Source: CommitRealTimeService#run, FlushRealTimeService#run. Differs: there they
+    wait.
     """
     waits = _waits(done.service, done.before, setup)
     end = done.before.max_phy_offset if done.service == "commit" else waits.end
     went_to = _stands(done.service, done.after)
     if went_to < end:
         seen = f"it went from {waits.start} to {went_to}"
-        yield Violation(done.service, seen, f"{end}: its thorough interval is over")
+        yield Violation(done.service, seen, f"{end}: the clock was set back")
 
 
 @law(

@@ -175,23 +175,21 @@ def rounds_tell_what_they_did(
     file_size: int,
     *,
     may_have_gaps: bool = False,
-    answers_puts: bool = False,
 ) -> Iterator[Violation]:
     """Compares ``work`` with how the log's offsets moved in a round that ran alone.
 
     Dispatch reports bytes, the log's cleaner files of ``file_size``; a flush or commit
     reports 0 if and only if its offset did not move. The host lets a service rest when
     it reports 0. ``may_have_gaps``: files may be missing in the log, which the cleaner
-    skips. ``answers_puts``: under SYNC_FLUSH a flush reports the puts that it answers,
-    too, even one that has given up waiting and that another flush has covered.
+    skips. Under SYNC_FLUSH a flush reports the puts that it answers, too: it is asked
+    only if it reports none.
     """
     went = {
         "flush_commit_log": now.flushed_where - before.flushed_where,
         "commit": now.committed_where - before.committed_where,
     }
     if service in went:
-        is_answer = answers_puts and service == "flush_commit_log" and work > 0
-        if not is_answer and (work > 0) is not (went[service] > 0):
+        if (work > 0) is not (went[service] > 0):
             seen = f"work {work} while its mark rose by {went[service]}"
             yield Violation(service, seen, "work if and only if it rose")
         return

@@ -26,10 +26,10 @@ def test_whoever_has_left_is_not_named() -> None:
 
 def test_who_has_left_and_comes_back_is_heard_of_again() -> None:
     members = Members()
-    members.heard("g", "c0", 10)
+    members.heard("g", "c0", 10, 10)
     members.ended("c0", broker_knows=True)
     left = members.who_left("g"), members.silent_for("g", 20)
-    members.heard("g", "c0", 30)
+    members.heard("g", "c0", 30, 30)
 
     assert left == (["c0"], {})
     assert (members.who_left("g"), members.silent_for("g", 35)) == ([], {"c0": 5})
@@ -37,7 +37,7 @@ def test_who_has_left_and_comes_back_is_heard_of_again() -> None:
 
 def test_who_vanishes_is_neither_heard_of_nor_known_to_have_left() -> None:
     members = Members()
-    members.heard("g", "c0", 10)
+    members.heard("g", "c0", 10, 10)
     members.ended("c0", broker_knows=False)
 
     assert (members.who_left("g"), members.silent_for("g", 20)) == ([], {})
