@@ -863,6 +863,9 @@ _NO_PART: frozenset[str] = frozenset()
 _UNENDED = Failed("start", "it did not come to an end")
 
 
+_FROM_OUTSIDE = (FileDamaged, FilePlanted, ConfigChanged)
+
+
 class Step:
     """The history of one op, as a whole.
 
@@ -1075,6 +1078,26 @@ class Step:
         """Whether the wall clock may have been set back in the step."""
         moves = self.clock_moves_ms
         return bool(moves) and min(moves) < 0
+
+    @property
+    def changed_since_its_start(self) -> bool:
+        """Whether files or options were changed from outside after its newest start."""
+        is_changed = False
+        for entry in reversed(self.entries):
+            if isinstance(entry.event, StartEnded):
+                return is_changed
+            is_changed |= isinstance(entry.event, _FROM_OUTSIDE)
+        return False
+
+    @property
+    def set_back_ms(self) -> int:
+        """By how many ms the wall clock may have been ahead of its end, at most."""
+        return sum([max(0, -ms) for ms in self.clock_moves_ms])
+
+    @property
+    def may_dispatch(self) -> bool:
+        """Whether more may have been dispatched in the step than before it."""
+        return "reput" in self.services or self.is_stopping
 
     @property
     def is_undisturbed(self) -> bool:

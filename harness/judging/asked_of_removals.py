@@ -29,7 +29,8 @@ def _below(at: FileTaken, *folders: str) -> bool:
     what_is_renamed_is_synced,
     on=FileTaken,
     needs=KEPT,
-    where=lambda at: at.taken.verb == "rename",
+    # A page that is lost in the step is no longer known once power is lost in it.
+    where=lambda at: at.taken.verb == "rename" and not at.step.spoilt,
 )
 def _ask_dur_3(at: FileTaken) -> Breaches:
     return what_is_renamed_is_synced.judge(at.taken)

@@ -209,7 +209,11 @@ def _refused(at: StartOver) -> bool:
     return isinstance(at.start, Refused)
 
 
-@asked(refusal_changes_nothing, on=StartOver, where=_refused)
+@asked(
+    refusal_changes_nothing,
+    on=StartOver,
+    where=lambda at: _refused(at) and not (at.step.damaged or at.step.planted),
+)
 def _ask_rec_8(at: StartOver) -> Breaches:
     return refusal_changes_nothing.judge(at.found.files, at.look.files())
 
@@ -226,6 +230,7 @@ def _ask_rec_17(at: StartOver) -> Breaches:
     if at.lost_its_mark:
         named.add("commitlog")
     named.update(at.found.lost_tables)
+    named.update(at.found.flawed_deletions)
     return refusal_names_what_is_damaged.judge(at.start, named)
 
 
@@ -289,7 +294,12 @@ def _ask_del_1(at: LogRecovered) -> Breaches:
     )
 
 
-@asked(deletions_are_remembered, on=LogRecovered, needs=(Fact.ABORT_IS_OURS,))
+@asked(
+    deletions_are_remembered,
+    on=LogRecovered,
+    needs=(Fact.ABORT_IS_OURS,),
+    where=lambda at: at.known.tampering.deletions_stay,
+)
 def _ask_del_9(at: LogRecovered) -> Breaches:
     model = at.known.model
     return deletions_are_remembered.judge(

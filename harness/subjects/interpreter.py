@@ -192,6 +192,7 @@ class _Running:
     turns: Turns | None = None
     faults: list[DiskFault] = field(default_factory=list)
     host_rounds: int = 0
+    is_starting: bool = False
 
 
 def interpreter_of(setup: Setup, subject: Subject, life: int = 0) -> Interpreter:
@@ -260,7 +261,8 @@ class Interpreter:
         try:
             seen = subject.run(lambda: self._do(op, MAIN))
         except StoreCrashed:
-            subject.end_watch()
+            for _ in range(NESTING_MAX):  # the events of all that was going on
+                subject.end_watch()
             self._heal(MAIN)
             crash = self._running.crash
             assert crash is not None, "only an event crashes the store"
@@ -268,7 +270,8 @@ class Interpreter:
             seen = Crashed(crash.kind, actions, subject.last_action())
         except Hang as endless:
             # The world ends a life that would not end; what it did is the finding.
-            subject.end_watch()
+            for _ in range(NESTING_MAX):  # the events of all that was going on
+                subject.end_watch()
             self._heal(MAIN)
             subject.crash(Crash("process_kill"))
             seen = Failed("Hang", str(endless))
@@ -746,6 +749,9 @@ class Interpreter:
 
     def _start(self, who: int) -> Observation:
         subject = self._subject
+        if self._running.is_starting:
+            return Skipped("the store is about to start")
+        self._running.is_starting = True
         self._note(who, StartBegan(subject.files(), subject.unreadable()))
         seen: Observation = _UNENDED
         log_end = -1
@@ -754,6 +760,7 @@ class Interpreter:
             if isinstance(seen, Started):
                 log_end = subject.positions().max_phy_offset
         finally:
+            self._running.is_starting = False
             self._note(who, StartEnded(seen, log_end, subject.left_by_start()))
         if isinstance(seen, Started):
             offsets = subject.offsets()

@@ -631,7 +631,7 @@ class PythonStore:
 
     def damage(self, damage: Damage) -> Observation:
         """Change a file while the store is down."""
-        if self._store is not None:
+        if self._store is not None or self.disk.has_life:
             return Skipped("the store is up")
         if damage.kind == "touch":
             return self._touch(selected(self.disk.files(), damage.file), damage.at)
@@ -639,7 +639,7 @@ class PythonStore:
 
     def plant(self, op: PlantFile) -> Observation:
         """Put a foreign file into the store while it is down."""
-        if self._store is not None:
+        if self._store is not None or self.disk.has_life:
             return Skipped("the store is up")
         return plant(self.disk, op)
 

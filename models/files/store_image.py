@@ -163,6 +163,11 @@ class StoreImage:
         pairs = config_pairs(self.files)
         return tuple([path for path, pair in pairs.items() if pair.loaded is None])
 
+    @property
+    def flawed_deletions(self) -> tuple[str, ...]:
+        """The file of deleted topics, if it has a flaw."""
+        return (DELETED_PATH,) if self.commit_log.deleted.flaw else ()
+
     @lazy
     def queue_at(self) -> dict[QueueKey, QueueImage]:
         """Queues by (topic, queue_id)."""

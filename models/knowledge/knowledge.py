@@ -186,6 +186,7 @@ class Knowledge:
         """
         shown = self.promises.saw_fault(step.op, step.spoilt, unsynced)
         self.tampering.add(shown)
+        self.tampering.saw_spoilt([one.path for one in step.spoilt])
         # A start may have read what memory held before it was forgotten.
         is_lost = shown or (self.promises.reverts and forgets(step.op))
         self.tampering.log_has_hidden_rot |= bool(is_lost and step.starts)

@@ -299,13 +299,15 @@ class ReferenceModel(Forked):
         messages = self.messages[self._expired_count(begin) : self._expired_count(end)]
         return [appended.stored_ms for appended in messages]
 
-    def expirable_until(self, file_size: int, old_ms: int | None) -> int:
+    def expirable_until(
+        self, file_size: int, old_ms: int | None, *, dispatches: bool = False
+    ) -> int:
         """The phy_offset up to which a cleaner may delete.
 
         Whole files only, never the last one, and only dispatched messages, stored at or
         before ``old_ms``; None: whenever they were stored.
         """
-        until = self.reput_from_offset
+        until = self.end if dispatches else self.reput_from_offset
         if self.messages:
             # A start dispatches from the next record on, after any filler.
             first = min(self._expired_count(until), len(self.messages) - 1)

@@ -13,8 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from crashmq.models.files.deleted import DELETED_PATH
 from crashmq.models.files.places import is_of_a_store
 from crashmq.models.history import Step
+from crashmq.models.knowledge.promises import SPOILT
 from crashmq.models.laws.around import Spoilt
 from crashmq.models.observations import RESTORED, Damaged
 from crashmq.models.plain_state import Forked
@@ -37,6 +39,7 @@ class Tampering(Forked):
         damaged: changes to the store's files since its last start.
         undoable: those of them that can be undone by restoring a copy.
         foreign: files that do not belong to the store, with their contents.
+        rotten: those of them that the disk itself has changed.
         abort_taken: the abort file was removed while a run had not ended in an
             orderly way, so no start can know what that run left unsynced.
         bit_maps_may_rot: consumequeue_ext may have been changed; no checksum covers its
@@ -50,6 +53,7 @@ class Tampering(Forked):
     damaged: list[Damaged] = field(default_factory=list)
     undoable: list[Damaged] = field(default_factory=list)
     foreign: dict[str, bytes] = field(default_factory=dict)
+    rotten: frozenset[str] = frozenset()
     abort_taken: bool = False
     bit_maps_may_rot: bool = False
     log_has_hidden_rot: bool = False
@@ -119,6 +123,23 @@ class Tampering(Forked):
         self.damaged = []
         if self.is_found:
             self.origin = Origin.TAKEN_OVER
+
+    def saw_spoilt(self, paths: Sequence[str]) -> None:
+        """Note files that the disk itself has changed, below what readers see."""
+        if self.foreign:
+            self.rotten |= self.foreign.keys() & set(paths)
+
+    @property
+    def deletions_stay(self) -> bool:
+        """Whether nothing but crashes came over the file of deleted topics."""
+        paths = {damage.path for damage in self.damaged}
+        return paths.isdisjoint({DELETED_PATH, SPOILT.path})
+
+    @property
+    def must_stay(self) -> Mapping[str, bytes]:
+        """The foreign files that nobody but the store could have changed."""
+        kept = [path for path in self.foreign if path not in self.rotten]
+        return {path: self.foreign[path] for path in kept}
 
     def add(self, damages: Sequence[Damaged]) -> None:
         """Note damage: byte ranges that differ from what the store wrote."""

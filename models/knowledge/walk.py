@@ -67,11 +67,13 @@ from crashmq.models.observations import (
     Deleted,
     Put,
     Ran,
+    Refused,
     Skipped,
     Stopped,
     TopicsCleaned,
 )
 from crashmq.models.ops import (
+    ChangeConfig,
     CleanTopics,
     Consume,
     DeleteTopic,
@@ -91,7 +93,18 @@ EndedDeletions: TypeAlias = list[tuple[QueueKey, int]]
 def walk(at: At) -> Iterator[Moment]:
     """Update what is known by each event of a step; yields moments for the judge."""
     step, known = at.step, at.known
-    known.saw_changes(step)
+    is_before = bool(step.starts) and not step.changed_since_its_start
+    if is_before or isinstance(step.op, ChangeConfig):
+        known.saw_changes(step)
+        yield from _walk_step(at)
+    else:  # what the step did, it did under the options of before
+        yield from _walk_step(at)
+        known.saw_changes(step)
+
+
+def _walk_step(at: At) -> Iterator[Moment]:
+    """Walk all but changes of options."""
+    step, known = at.step, at.known
     if step.raised or step.starts:
         yield OpOver(*at)
     if step.reads and known.setup.checks_crc:
@@ -127,7 +140,8 @@ def walk(at: At) -> Iterator[Moment]:
         yield from walk_removals(at)
     known.expiry.end_step(step)
     yield from walk_debts(at)
-    if step.crash is not None or step.log_end >= 0:
+    has_changed = any(not isinstance(one.seen, Refused) for one in step.starts)
+    if step.crash is not None or has_changed:
         known.tampering.undoable = []  # what a start has changed no copy fits any more
     if known.tampering.foreign:
         yield StepOver(*at)
@@ -146,14 +160,12 @@ def _walk_lives(at: At) -> Iterator[Moment]:
     yield from walk_reads_of(at, step.ended, in_flight)
     if step.ended.stops:
         yield from _walk_stops(at, step.ended.stops, end_before)
-    if step.damaged or step.planted:
-        known.tampering.saw(
-            step,
-            look.all_files(),
-            has_index=known.setup.has_index,
-            ended_in_order=known.end is End.ORDERLY,
-        )
+    changed_since = step.changed_since_its_start
+    if not changed_since:
+        _see_changes(at)
     known.failed_parts |= step.failed_parts
+    if len(step.starts) > 1:
+        known.end = End.UNKNOWN  # what ended before which of them
     found = [look.image_of(start.found) for start in step.starts]
     for start, image in zip(step.starts, found, strict=True):
         yield FilesFound(*at, image)
@@ -166,9 +178,13 @@ def _walk_lives(at: At) -> Iterator[Moment]:
         known.crashed(step, in_flight)
         return
     for number, (start, image) in enumerate(zip(step.starts, found, strict=True)):
+        if number:
+            known.end = End.UNKNOWN
         yield from walk_start(at, start, image)
         if known.setup.delivers_delayed:
             yield from walk_loaded(at, start, number)
+    if changed_since:
+        _see_changes(at)
     if step.starts and not step.is_alone:
         known.saw_faults(step, at.look.unsynced_from)  # it may have met that start too
         if known.promises.errors_come_late:
@@ -185,6 +201,18 @@ def _walk_lives(at: At) -> Iterator[Moment]:
     if step.begun is not None:
         yield from walk_reads_of(at, step.begun, ())
     yield from walk_reads(at)
+
+
+def _see_changes(at: At) -> None:
+    """Note what was changed from outside in the step."""
+    step, known, look, _ = at
+    if step.damaged or step.planted:
+        known.tampering.saw(
+            step,
+            look.all_files(),
+            has_index=known.setup.has_index,
+            ended_in_order=known.end is End.ORDERLY,
+        )
 
 
 def _walk_puts(at: At, life: Life) -> Generator[Moment, None, InFlight]:
@@ -222,7 +250,8 @@ def _walk_puts(at: At, life: Life) -> Generator[Moment, None, InFlight]:
         if answer.phy_offset >= 0:
             timed = _timed(known, before, message, answer)
             rivals = _rivals_of(message, in_flight) if step.crash is not None else 0
-            model.put(message, timed, known.expiry.now_ms, rivals)
+            earliest_ms = known.expiry.now_ms - step.set_back_ms
+            model.put(message, timed, earliest_ms, rivals)
     if step.is_together and life.puts:
         spans = [
             (answer, span)
@@ -387,7 +416,8 @@ def _walk_stops(at: At, stops: Sequence[Stopped], end: int) -> Iterator[Moment]:
         elif known.disk_failed or step.fails_calls:
             known.end = End.UNKNOWN
             known.failed_parts |= step.failed_parts  # a write may be there in part
-    if not step.starts and step.crash is None:
+    is_at_rest = not (step.damaged or step.planted)
+    if is_at_rest and not step.starts and step.crash is None:
         yield FilesAtRest(*at, at.look.image(), known.model.reput_from_offset)
     known.positions = None
 
@@ -402,9 +432,12 @@ def _see_cut_short(known: Knowledge, step: Step) -> None:
         return
     if "clean_commit_log" in step.services and known.setup.cleans:
         # A round may have begun a little later than the op.
-        old_ms = known.expiry.may_go_until(step.op, step.world, later_ms=HOUR_MS)
+        later_ms = HOUR_MS + step.set_back_ms
+        old_ms = known.expiry.may_go_until(step.op, step.world, later_ms=later_ms)
         model = known.model
-        until = model.expirable_until(known.setup.log_file_size, old_ms)
+        until = model.expirable_until(
+            known.setup.log_file_size, old_ms, dispatches=step.may_dispatch
+        )
         model.may_expire = max(model.may_expire, until)
 
 

@@ -65,8 +65,11 @@ def _first_left(at: At, level: int) -> int:
         gone_below = max(gone_below, at.now.min_phy_offset)
         if at.now.max_phy_offset < 0 or at.step.fails_calls or at.step.is_stopping:
             # A queue passes over what expired before its file goes.
-            old_ms = known.expiry.may_go_until(at.step.op, at.step.world, HOUR_MS)
-            until = model.expirable_until(known.setup.log_file_size, old_ms)
+            later_ms = HOUR_MS + at.step.set_back_ms
+            old_ms = known.expiry.may_go_until(at.step.op, at.step.world, later_ms)
+            until = model.expirable_until(
+                known.setup.log_file_size, old_ms, dispatches=at.step.may_dispatch
+            )
             gone_below = max(gone_below, until)
     queue = model.queues.get(queue_of(level), [])
     left = [one.queue_offset for one in queue if one.phy_offset >= gone_below]

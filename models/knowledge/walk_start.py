@@ -120,7 +120,7 @@ def start_over(
     if setup.filters and not misfit and found.filters is None:
         misfit = "no table of the groups' filters is whole"
     if setup.delivers_delayed and not misfit:
-        misfit = _lost_delays(found, start.unreadable)
+        misfit = _lost_delays(found, start.unreadable) or _lost_configs(found)
     return StartOver(
         *at,
         found,
@@ -305,7 +305,7 @@ def _misfit(found: StoreImage, setup: Setup, damaged: set[str]) -> str:
         if not is_full and any(0 < length < queue_file_size for length in lengths):
             return "queue files may be of a store with smaller ones"
     deleted = found.commit_log.deleted
-    if DELETED_PATH in damaged and deleted.flaw:
+    if deleted.flaw:
         return f"{DELETED_PATH} {deleted.flaw}"
     for path in sorted(damaged):
         if path.startswith("consumequeue_ext/") and setup.queue_ext_size:

@@ -89,7 +89,10 @@ def new_file(
             # record: until its zeros are durable, a torn record could end in old bytes.
             file.sync()
         except OSError:
-            file.destroy()
+            try:
+                file.destroy()
+            finally:
+                file.close()  # it may exist still, and nobody uses it
             raise
     except OSError:
         # Meanwhile another's sync of the folder may have made the name durable.
