@@ -110,7 +110,7 @@ def _is_refused(at: LockAnswered) -> bool:
 
 def _has_one_copy(at: MessageConsumed) -> bool:
     """Whether a message cannot have been sent back by two consumers, or given up."""
-    if at.share is None or at.unique_key in at.share.given_up:
+    if at.share is None or at.unique_key in at.share.may_come_again:
         return False
     return at.unique_key not in at.known.consumption.owed.doubled
 

@@ -99,6 +99,10 @@ class Share(NamedTuple):
             expired; no completion tells their offsets, and it may be given them again.
         sent_back: unique keys of messages that it has certainly sent back, and done
             with.
+        cut_short: unique keys of messages that it was about to be done with as its
+            broker crashed; no offset tells them, and they may come again.
+        untold: unique keys of messages that it has sent back amid a batch in order; no
+            offset tells them before the rest of the batch is consumed.
     """
 
     asked: int
@@ -115,6 +119,13 @@ class Share(NamedTuple):
     given: tuple[Begun, ...] = ()
     given_up: frozenset[str] = _NO_MESSAGE
     sent_back: frozenset[str] = _NO_MESSAGE
+    cut_short: frozenset[str] = _NO_MESSAGE
+    untold: frozenset[str] = _NO_MESSAGE
+
+    @property
+    def may_come_again(self) -> frozenset[str]:
+        """Unique keys of messages that it may be given again though they count."""
+        return self.given_up | self.cut_short
 
     @property
     def was_moved(self) -> bool:
@@ -450,13 +461,14 @@ class Consumption(Forked):
         share, until = self._share_of(queue), NOTHING_TOLD
         if share is None or not share.worked:
             return until
+        told = share.worked - share.may_come_again - share.untold
         due, there = share.begun, model.visible((queue.topic, queue.queue_id)).messages
         copies = Counter([name_of(appended) for appended in there])
         for appended in there:
             if appended.queue_offset < due:
                 continue
             name = name_of(appended)
-            is_worked = name in share.worked - share.given_up and copies[name] == 1
+            is_worked = name in told and copies[name] == 1
             if appended.queue_offset != due or not is_worked:
                 break
             due = until = due + 1
@@ -484,20 +496,19 @@ class Consumption(Forked):
         listener in order fails for the rest of its batch, too, which it was not given.
         """
         share, op = self._share_of(queue), self.living.get(queue.client)
-        if share is None or share.was_moved or unique_key in share.given_up:
+        if share is None or share.was_moved or unique_key in share.may_come_again:
             return False
         is_amid_a_batch = op is not None and op.is_orderly and bool(share.given)
         return share.when_given(queue_offset) is None and not is_amid_a_batch
 
-    def may_be_given_again(self, queue: OneQueue, unique_key: str) -> None:
-        """Record that a message was sent back, perhaps amid a batch in order.
-
-        The rest of the batch then stays, and with it the offset.
-        """
-        op, share = self.living.get(queue.client), self.shares.get(queue)
-        if op is not None and op.is_orderly and share is not None:
-            given_up = share.given_up | {unique_key}
-            self.shares[queue] = share._replace(given_up=given_up)
+    def was_sent_back(self, queue: OneQueue, unique_key: str) -> None:
+        """Record that a message was sent back, perhaps amid a batch in order."""
+        op = self.living.get(queue.client)
+        if op is not None and op.is_orderly:
+            one = frozenset({unique_key})
+            self._change_shares(
+                queue, lambda its: its._replace(untold=its.untold | one)
+            )
 
     def consumed_before(self, queue: OneQueue, unique_key: str) -> None:
         """Record that a message was consumed that was given before, as above."""
@@ -508,11 +519,11 @@ class Consumption(Forked):
         self.owed.consumed_one(self.key_of(queue), unique_key)
         self._change_shares(queue, lambda its: its.consumes(unique_key))
 
-    def may_come_again(self, queue: OneQueue, unique_key: str) -> None:
+    def was_cut_short(self, queue: OneQueue, unique_key: str) -> None:
         """Record that a crash may have cut off the end of what a listener did."""
-        gone = frozenset({unique_key})
+        one = frozenset({unique_key})
         self._change_shares(
-            queue, lambda its: its._replace(given_up=its.given_up | gone)
+            queue, lambda its: its._replace(cut_short=its.cut_short | one)
         )
 
     def _change_shares(self, queue: OneQueue, change: Callable[[Share], Share]) -> None:

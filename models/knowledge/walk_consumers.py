@@ -373,7 +373,7 @@ def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
     )
     saw_given(at, event, at_ms)
     if at.step.crash is not None:
-        known.may_come_again(queue, unique_key)
+        known.was_cut_short(queue, unique_key)
     if is_to_end(at, event):
         known.committed_all(queue, unique_key)
     elif share is None or event.status == "hangs":
@@ -441,7 +441,7 @@ def _saw_back(
     given = decode_record(event.record)
     is_late = known.is_of_before(event.queue, unique_key, given.queue_offset)
     yield from saw_given_up(at, event.queue, event.record, at_ms)
-    known.may_be_given_again(event.queue, unique_key)
+    known.was_sent_back(event.queue, unique_key)
     consumed = known.consumed_before if is_late else known.consumed_one
     consumed(event.queue, unique_key)
     known.may_have_committed_all(event.queue)

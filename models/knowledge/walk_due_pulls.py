@@ -251,7 +251,7 @@ def _delay_ms(at: At, queue: OneQueue, pull: DuePull) -> int:
     share = known.shares.get(queue)
     if share is None:
         return 0
-    at_most = pull.brought - len(share.worked - share.given_up)
+    at_most = pull.brought - len(share.worked - share.cut_short)
     may_be_full = (
         share.was_moved
         or at_most > at.known.setup.pull_threshold

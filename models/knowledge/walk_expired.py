@@ -57,7 +57,7 @@ def saw_given(at: At, event: Consumed, at_ms: int) -> None:
         known.shares[queue] = share.finishes(event.queue_offset)
         return
     least_ms = min(at.step.entries[0].at_ms, at_ms)
-    if key_in(event.record) not in share.given_up:
+    if key_in(event.record) not in share.may_come_again:
         one = Begun(event.queue_offset, least_ms, at_ms)
         known.shares[queue] = share.is_given(one)
 
@@ -80,7 +80,7 @@ def _saw_returned(at: At, event: ListenerReturned, at_ms: int) -> None:
     known, queue = at.known.consumption, event.queue
     unique_key = key_in(event.record)
     if at.step.crash is not None:
-        known.may_come_again(queue, unique_key)
+        known.was_cut_short(queue, unique_key)
     if known.is_of_before(queue, unique_key, event.queue_offset):
         known.consumed_before(queue, unique_key)
         return
@@ -143,7 +143,7 @@ def saw_given_up(
     if share is None:
         return
     is_one = unique_key not in known.owed.doubled and not share.was_moved
-    is_one &= unique_key not in share.given_up
+    is_one = is_one and unique_key not in share.cut_short
     if step.is_alone and is_one:
         yield GivenBackAgain(*at, queue, unique_key, unique_key in share.sent_back)
     if cleans and step.is_alone and is_one:
@@ -153,8 +153,10 @@ def saw_given_up(
             had_ms = None if begun is None else at_ms - begun.least_ms
             yield MessageGivenUp(*at, queue, queue_offset, had_ms)
     now = share.finishes(queue_offset)
-    if cleans or step.crash is not None:
+    if cleans:
         now = now._replace(given_up=now.given_up | {unique_key})
+    if step.crash is not None:
+        now = now._replace(cut_short=now.cut_short | {unique_key})
     if step.is_undisturbed:
         now = now._replace(sent_back=now.sent_back | {unique_key})
     known.shares[queue] = now

@@ -40,7 +40,7 @@ _KNOWLEDGE = (
             "_see_nothing_begin_later(at)",
         ),
     ),
-    ("J08B", "walk", "walk", "yield from walk_debts(at)", "pass"),
+    ("J08B", "walk", "_walk_step", "yield from walk_debts(at)", "pass"),
     ("J10", "walk", "_walk_puts", "in_flight.append(message)", "pass"),
     ("J11", "walk", "_place_of", "total + FILLER_SIZE_MIN <= left", "total <= left"),
     (
