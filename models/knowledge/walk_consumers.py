@@ -252,8 +252,9 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
     asked_for = frozenset(
         [key_in(data) for data in answer.messages if wants_record(wanted, data)]
     )
-    if is_torn or wanted != EVERYTHING:
-        passing = Passing(begin, end, wanted, asked_for if is_torn else None)
+    is_partial = is_torn or at.known.promises.reverts  # units may read as none
+    if is_partial or wanted != EVERYTHING:
+        passing = Passing(begin, end, wanted, asked_for if is_partial else None)
         known.owed.passing.append((known.key_of(queue), passing))
     if is_torn and wanted is not None and wanted[1] != "TAG":
         # A client looks at tags itself, and takes all else that comes.
