@@ -92,6 +92,7 @@ _EVENTS_OF_THE_END = 40  # it heals the store, turns each service, and reads all
 _ROOM_OF_SMALL_FILES = 16 * 1024  # checkpoint, abort, lock, the list of topics
 _QUEUES_OF_THE_END = (("T0", 0), ("T0", 1))
 _OFFSET_MAX = 2**62
+_VERSION_MAX = 2**16  # below those that the harness numbers itself
 
 
 _NAMED: Mapping[str, tuple[str, ...]] = {
@@ -161,6 +162,9 @@ _GROUP_OR_NONE = _text(
     r"[%|a-zA-Z0-9_-]{0,255}",
     "a name of at most 255 of RocketMQ's characters",
 )
+_TOLD_BY_FIELDS = (
+    "UNIQ_KEY|TAGS|KEYS|WAIT|DELAY|REAL_TOPIC|REAL_QID|INNER_MULTI_DISPATCH|__CRC32#"
+)
 _NAMES = _text(
     r"[%|a-zA-Z0-9_-]{1,255}(?:,[%|a-zA-Z0-9_-]{1,255}){0,15}",
     "topics: at most 16 names of RocketMQ's characters, joined by commas",
@@ -176,6 +180,11 @@ _RETAINED = _text(
 _PROPERTY = _text(
     r"[^\1\2]{0,100000}",
     "a property: at most 100000 characters, none of the separators U+0001 and U+0002",
+)
+_OTHER_PROPERTIES = _text(
+    rf"(?!(?:[^;]*;)*(?:{_TOLD_BY_FIELDS})=)[^\1\2]{{0,100000}}",
+    "properties as `a=1;b=x`: at most 100000 characters, none of the separators U+0001 "
+    "and U+0002, and none of the names that other fields or the store give",
 )
 _PROPERTIES_END = _text(
     r"(?:\x02(?:[^\x01\x02]{1,1000}\x01\x02){0,8})?",
@@ -248,7 +257,7 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
         "keys": _PROPERTY,
         "flag": _ANY,
         "multi_dispatch": _PROPERTY,
-        "properties": _PROPERTY,
+        "properties": _OTHER_PROPERTIES,
         "delay_level": _ANY,
         "reconsume_times": _ANY,
         "sys_flag": (0, 0x7FF),
@@ -259,7 +268,7 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
         "body_sizes": Many(1000, ((0, _PART_SIZE_MAX),)),
         "tags": _PROPERTY,
         "keys": _PROPERTY,
-        "properties": _PROPERTY,
+        "properties": _OTHER_PROPERTIES,
         "multi_dispatch": _PROPERTY,
         "properties_end": _PROPERTIES_END,
         "cut": (0, BATCH_CUT_MAX),
@@ -271,7 +280,7 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
         "reconsume_times": _ANY,
         "max_reconsume_times": _COUNT,
         "delay_level": _ANY,
-        "properties": _PROPERTY,
+        "properties": _OTHER_PROPERTIES,
     },
     PullMessage: {
         "topic": _TOPIC,
@@ -311,7 +320,7 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
         "group": _GROUP,
         "topic": _CONSUMED,
         "expression": _ASKED,
-        "version": (0, _INT64),
+        "version": (0, _VERSION_MAX),
     },
     Unsubscribe: {"group": _GROUP},
     PullFiltered: {**_OF_A_GROUP, "queue_offset": _ANY, "max_msg_nums": _COUNT},

@@ -50,6 +50,18 @@ def _asks_retries(at: FilteredPullOver) -> bool:
     return at.known.setup.filters_retries_of(at.pull.topic)
 
 
+def _narrows_retries(at: FilteredPullOver) -> bool:
+    """Whether a retry may be passed over by its tags code, or by its bit map.
+
+    A broker looks at both, and not only at what it asks for the first topic, where the
+    group wants only some of its retries. A client asks for all of them.
+    """
+    is_by_tags = at.answer.expression_type == "TAG"
+    subscribed = at.known.progress.filters
+    may_be_registered = at.pull.group in subscribed.narrowed
+    return at.answer.expression != "*" if is_by_tags else may_be_registered
+
+
 def _there(at: FilteredPullOver) -> list[Appended]:
     """The messages of the queue that a reader must find."""
     model = at.known.model
@@ -81,7 +93,7 @@ def _ask_flt_2(at: FilteredPullOver) -> Breaches:
     retries_are_asked_for_their_topic,
     on=FilteredPullOver,
     needs=(*KNOWN_CONTENT, Fact.READABLE),
-    where=_asks_retries,
+    where=lambda at: _asks_retries(at) and not _narrows_retries(at),
 )
 def _ask_flt_6(at: FilteredPullOver) -> Breaches:
     subscribed = at.known.progress.filters.now.items()

@@ -601,9 +601,13 @@ def queues_of(op: StartConsumer, topic_queues: int) -> list[QueueKey]:
     """All queues that a group's rebalance assigns, those of its retry topic included.
 
     Source: RebalanceImpl#rebalanceByTopic; every consumer also subscribes its group's
-    %RETRY% topic, which has one queue.
+    %RETRY% topic. Such a topic has one queue, be it that of another group.
     """
-    topics = [(topic, topic_queues) for topic in op.topics.split(",")]
+    topics = op.topics.split(",")
     if not op.broadcasts:
-        topics.append((f"{RETRY_PREFIX}{op.group}", 1))
-    return [(topic, queue) for topic, count in topics for queue in range(count)]
+        topics.append(f"{RETRY_PREFIX}{op.group}")
+    return [
+        (topic, queue)
+        for topic in dict.fromkeys(topics)
+        for queue in range(1 if topic.startswith(RETRY_PREFIX) else topic_queues)
+    ]

@@ -12,6 +12,7 @@ from enum import Enum
 from functools import partial
 from typing import Final
 
+from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.history import LocksAnswered, LocksReturned, PutAsked
 from crashmq.models.knowledge.knowledge import DISPATCHED, LOG, QUEUES, End
 from crashmq.models.knowledge.moments import (
@@ -353,7 +354,8 @@ def _lock_is_settled(at: Moment) -> bool:
 
 def _topic_stands(at: Moment) -> bool:
     assert isinstance(at, GroupCaughtUp | GroupIdle), at
-    return at.key[1] not in at.known.progress.topics.half_deleted
+    is_made = at.key[1] != RETRY_PREFIX  # else it is no group's
+    return is_made and at.key[1] not in at.known.progress.topics.half_deleted
 
 
 def _may_consume(at: Moment) -> bool:

@@ -27,12 +27,14 @@ class Filters(Forked):
             is unknown which came last. A missing key: unknown.
         groups: those of which a client has subscribed anything in this run of the
             broker, be it of use or not.
+        narrowed: those of which a client has ever subscribed the group's own retries.
         gone_ms: the groups that have no member now, and since when at the latest.
         latest_ms: the latest time that the clock has shown.
     """
 
     now: dict[FilterKey, frozenset[Asked]] = field(default_factory=dict)
     groups: set[str] = field(default_factory=set)
+    narrowed: set[str] = field(default_factory=set)
     gone_ms: dict[str, int] = field(default_factory=dict)
     latest_ms: int = 0
 

@@ -39,7 +39,7 @@ class PullAnswered(Moment):
         open: the pull as the broker held it; None if it is answered already or its
             broker has crashed.
         is_woken: it was held since an earlier op.
-        answered_ms: when, by the store's clock.
+        answered_ms: when, at the latest, by the store's clock.
         reset_to: target of a reset that the pull must have met; -1: it may have met
             one; None: there was none.
     """

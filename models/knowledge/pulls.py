@@ -14,8 +14,9 @@ class OpenPull:
     """A pull that the broker has not answered.
 
     Attributes:
-        asked_ms: when it arrived, by the store's clock.
-        held_ms: when the broker certainly held it; None: perhaps it does not.
+        asked_ms: when it arrived, at the earliest, by the store's clock.
+        held_ms: when the broker certainly held it, at the latest; None: perhaps it
+            does not.
     """
 
     op: PullThroughBroker

@@ -40,12 +40,18 @@ class Subscription(NamedTuple):
     topics: frozenset[str]
     asked: Asked
     is_gone: bool = False
+    broadcasts: bool = False
 
     @classmethod
     def of(cls, op: StartConsumer) -> Subscription:
         """The subscription of a consumer's start."""
         asked = (op.expression, op.expression_type)
-        return cls(op.group, frozenset(op.topics.split(",")), asked)
+        topics = frozenset(op.topics.split(","))
+        return cls(op.group, topics, asked, broadcasts=op.broadcasts)
+
+    def has_all_of(self, topic: str) -> bool:
+        """Whether a client has all of a topic for the retries of its own group."""
+        return topic == RETRY_PREFIX + self.group and not self.broadcasts
 
     def is_like(self, other: Subscription) -> bool:
         """Whether both have the same group, topics and expression."""
@@ -151,9 +157,11 @@ class Subscriptions(Forked):
 
     def asked_by(self, client: str, topic: str) -> Asked | None:
         """A client's present subscription to a topic; None: unknown."""
-        if topic.startswith(RETRY_PREFIX):
-            return EVERYTHING
         told = self.by_client.get(client)
+        if told is None and topic.startswith(RETRY_PREFIX):
+            return EVERYTHING  # it has ended, and what it pulled was its group's
+        if told is not None and told.has_all_of(topic):
+            return EVERYTHING
         if told is None or client in self.changing or topic not in told.topics:
             return None
         return told.asked

@@ -11,7 +11,7 @@ from typing import ClassVar, Final, NamedTuple
 
 from crashmq.models.files.inferred_deletions import is_kept_topic
 from crashmq.models.files.message_delay_level import DEFAULT_LEVELS
-from crashmq.models.files.record import DLQ_PREFIX, SCHEDULE_TOPIC
+from crashmq.models.files.record import DLQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC
 from crashmq.models.history import (
     DeletionAsked,
     DeletionEnded,
@@ -31,16 +31,17 @@ from crashmq.models.observations import (
     Deleted,
     Done,
 )
-from crashmq.models.ops import ChangeTopic
+from crashmq.models.ops import ChangeTopic, PutBatch, PutMessage, SendMessage
 from crashmq.models.plain_state import Forked
 
 LIGHT = "%LMQ%"
+_PUTS = (PutMessage, PutBatch, SendMessage)
 QUEUES_OF_A_TOPIC = 8
 """So many queues a topic gets at most, and as many programs ask for.
 
 Source: TopicConfigManager, its TBW102.
 """
-_OF_ITS_OWN: Final = {
+OF_ITS_OWN: Final = {
     "TBW102": QUEUES_OF_A_TOPIC,
     SCHEDULE_TOPIC: DEFAULT_LEVELS.level_max,
 }
@@ -96,9 +97,9 @@ class Topics(Forked):
         possible: the topics that it may know, since someone has sent a message of them.
         half_deleted: of these, the topics of which a deletion has begun: their queues
             may be there still.
-        shapes: what topics may be that an administrator has changed; others are as
-            they were made.
-        changed: the topics that an administrator may ever have changed.
+        shapes: what topics may be that an administrator has changed, and topics of
+            dead letters that a producer may have made; others are as they were made.
+        changed: the topics that one of the two may ever have changed or made.
         is_doubtful: something other than the broker may have changed its table of
             topics.
     """
@@ -111,8 +112,8 @@ class Topics(Forked):
         }
     )
 
-    sure: frozenset[str] = frozenset(_OF_ITS_OWN)
-    possible: frozenset[str] = frozenset(_OF_ITS_OWN)
+    sure: frozenset[str] = frozenset(OF_ITS_OWN)
+    possible: frozenset[str] = frozenset(OF_ITS_OWN)
     half_deleted: frozenset[str] = frozenset()
     shapes: dict[str, frozenset[Shape]] = field(default_factory=dict)
     changed: frozenset[str] = frozenset()
@@ -120,7 +121,8 @@ class Topics(Forked):
 
     def must_know(self, topic: str) -> bool:
         """Whether the broker must not answer TOPIC_NOT_EXIST."""
-        return _is_light(topic) or topic in self.sure
+        is_of_no_group = topic == RETRY_PREFIX  # then it is never made
+        return _is_light(topic) or (topic in self.sure and not is_of_no_group)
 
     @staticmethod
     def is_kept(topic: str) -> bool:
@@ -141,7 +143,7 @@ class Topics(Forked):
         """How many queues a topic has; None: a group's topic, which sets its own."""
         if topic.startswith(_OURS) and topic != LIGHT:
             return 1 if topic.startswith(LIGHT) else None
-        return _OF_ITS_OWN.get(topic, QUEUES_OF_A_TOPIC)
+        return OF_ITS_OWN.get(topic, QUEUES_OF_A_TOPIC)
 
     def shapes_of(self, topic: str) -> frozenset[Shape]:
         """What a topic may be that an administrator may change."""
@@ -169,11 +171,23 @@ class Topics(Forked):
         self.sure |= {op.topic}
         self.half_deleted -= {op.topic}
 
+    def _may_be_made_by_producers(self, step: Step) -> None:
+        """Record the topics of dead letters that somebody puts to by hand in a step.
+
+        A broker makes them as any other topic then.
+        """
+        puts = [one for one in step.acts if isinstance(one, _PUTS)]
+        named = {one.topic for one in puts if one.topic.startswith(DLQ_PREFIX)}
+        for topic in named - self.sure:
+            self.shapes[topic] = self.shapes_of(topic) | {Shape()}
+            self.changed |= {topic}
+
     def saw(self, event: Happening, step: Step, promises: Promises) -> None:
         """Record an event of a step; only kinds listed in ``SEES`` matter."""
         match event:
             case PutAsked(messages):
                 self.possible |= _named(messages)
+                self._may_be_made_by_producers(step)
             case PutAnswered(asked, answers):
                 its = step.entries[asked].event
                 assert isinstance(its, PutAsked), its
@@ -209,7 +223,7 @@ class Topics(Forked):
                 if crash.kind == "power_loss":
                     is_lost |= not promises.keeps_what_is_synced
                 self.is_doubtful |= is_lost
-                self.possible |= frozenset(_OF_ITS_OWN)
+                self.possible |= frozenset(OF_ITS_OWN)
             case FileDamaged() | FilePlanted():
                 self.is_doubtful = True
             case _:

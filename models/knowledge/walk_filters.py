@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from crashmq.models.expressions import is_readable
+from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.history import (
     FiltersLoaded,
     LifeEnded,
@@ -32,6 +33,8 @@ def walk_filters(at: At) -> Iterator[Moment]:
         filters.latest_ms = max(filters.latest_ms, entry.at_ms)
         match entry.event:
             case SubscriptionAsked(op):
+                if isinstance(op, Subscribe) and op.topic.startswith(RETRY_PREFIX):
+                    filters.narrowed.add(op.group)
                 if not step.is_alone:
                     _asked_beside_others(filters, op)
             case SubscriptionAnswered(asked, seen):

@@ -68,12 +68,11 @@ def walk_pulls(at: At) -> Iterator[Moment]:
         match entry.event:
             case BrokerPullAsked(number, op):
                 begun.add(number)
-                pulls.open[number] = OpenPull(op, entry.at_ms)
+                pulls.open[number] = OpenPull(op, entry.at_ms - step.set_back_ms)
             case BrokerPullHeld(number, op):
                 if number in pulls.open:
-                    pulls.open[number] = replace(
-                        pulls.open[number], held_ms=entry.at_ms
-                    )
+                    held_ms = entry.at_ms + step.set_back_ms
+                    pulls.open[number] = replace(pulls.open[number], held_ms=held_ms)
                     if step.is_alone:
                         reset_to = pulls.resets.get(number)
                         yield PullKept(*at, op, _visible(at, op), reset_to)
@@ -85,7 +84,7 @@ def walk_pulls(at: At) -> Iterator[Moment]:
                     answer,
                     pulls.open.pop(number, None),
                     is_woken,
-                    entry.at_ms,
+                    entry.at_ms + step.set_back_ms,
                     pulls.resets.get(number),
                 )
                 if not (is_woken or number in pulls.resets):

@@ -15,7 +15,6 @@ from crashmq.models.files.config_files import (
     fields_told,
 )
 from crashmq.models.files.offsets import OffsetKey
-from crashmq.models.files.record import SCHEDULE_TOPIC
 from crashmq.models.history import OffsetSent, PullReceived, PullSent
 from crashmq.models.knowledge.locks import LOCK_MS, NOBODY, UNSURE
 from crashmq.models.knowledge.moments import (
@@ -27,7 +26,7 @@ from crashmq.models.knowledge.moments import (
 )
 from crashmq.models.knowledge.progress import NO_OFFSET
 from crashmq.models.knowledge.reference import QueueKey
-from crashmq.models.knowledge.topics import LIGHT
+from crashmq.models.knowledge.topics import LIGHT, OF_ITS_OWN
 from crashmq.models.limits import CLIENT_SILENT_MS
 from crashmq.models.observations import NamesTold, NumberTold
 from crashmq.models.ops import AskBroker
@@ -62,7 +61,7 @@ def saw_answer(
                 first = first_since(at, *place, ask.at_ms)
                 yield TimeFound(*at, place, number, first)
         case "group", NumberTold(number):
-            if is_alone and not at.step.fails_calls:
+            if is_alone and not (at.step.fails_calls or at.known.promises.reverts):
                 rows = config_pair(at.look.files(), GROUPS_PATH).file.rows
                 possible = frozenset({int(ask.group in rows)})
                 yield NumberAnswered(*at, ask, number, possible)
@@ -94,13 +93,13 @@ def _names_of_offsets(at: At, ask: AskBroker, names: tuple[str, ...]) -> NamesAn
 def _is_config_known(at: At, ask: AskBroker) -> bool:
     """Whether the broker's file has what the broker knows of a topic or a group.
 
-    A light queue has a configuration, but none in the file. The broker's own topic of
-    delayed messages may have none there yet.
+    A light queue has a configuration, but none in the file. The topics that a broker
+    has from its first start on may have none there yet.
     """
     progress = at.known.progress
     is_ours = not (progress.topics.is_doubtful or at.known.setup.begins_with)
     is_told = progress.groups.others_are_default and not at.step.fails_calls
-    is_apart = ask.topic == SCHEDULE_TOPIC or ask.topic.startswith(LIGHT)
+    is_apart = ask.topic in OF_ITS_OWN or ask.topic.startswith(LIGHT)
     is_apart = is_apart and ask.question == "topic_config"
     return is_ours and is_told and not is_apart
 

@@ -9,7 +9,7 @@ from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.history import SendAnswered
 from crashmq.models.knowledge.moments import At, Moment
 from crashmq.models.knowledge.moments_of_consumers import MessageSent
-from crashmq.models.knowledge.topics import NOT_SENT_TO
+from crashmq.models.knowledge.topics import NOT_SENT_TO, OF_ITS_OWN
 from crashmq.models.knowledge.walk_topics import saw_topics_needed
 
 RETRY_QUEUES = 1
@@ -78,7 +78,8 @@ def _is_taken(at: At, event: SendAnswered) -> bool | None:
 
 def _queues(at: At, topic: str) -> int | None:
     """How many queues the broker's file says that a topic has; -1: it is not there."""
-    has_its_own = topic.startswith(OF_GROUPS) or topic in NOT_SENT_TO
+    # What it has from its first start on need not be in its file yet.
+    has_its_own = topic.startswith(OF_GROUPS) or topic in {*NOT_SENT_TO, *OF_ITS_OWN}
     is_changed = topic in at.known.progress.topics.changed
     if has_its_own or is_changed or not _is_known(at):
         return None

@@ -24,6 +24,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     TopicsNeeded,
 )
 from crashmq.models.knowledge.progress import TopicsWritten
+from crashmq.models.knowledge.promises import SPOILT
 from crashmq.models.knowledge.walk_tables import walk_tables
 from crashmq.models.observations import Done
 from crashmq.models.ops import (
@@ -32,11 +33,14 @@ from crashmq.models.ops import (
     DeleteGroup,
 )
 
+CONFIG = "config"
+"""The folder of a broker's tables."""
+
 
 def saw_topics_needed(at: At, group: str) -> Iterator[TopicsNeeded]:
     """Yield a moment for a message sent back, since its group needs a topic for it."""
     progress = at.known.progress
-    if not at.step.is_alone or at.step.fails_calls:
+    if not at.step.is_alone or at.step.fails_calls or at.known.promises.reverts:
         return
     files = at.look.files()
     rows = config_pair(files, TOPICS_PATH).rows
@@ -56,7 +60,18 @@ _OF_GROUPS = GroupConfigs.SEES | {StartBegan}
 def walk_config_files(at: At) -> Iterator[Moment]:
     """Update what is known of the config files; yield a moment for each check."""
     yield from walk_groups(at)
+    _saw_what_was_lost(at)
     yield from walk_tables(at)
+
+
+def _saw_what_was_lost(at: At) -> None:
+    """Record what the disk may have lost of tables though no call has failed."""
+    progress, damaged = at.known.progress, at.known.tampering.damaged
+    is_lost = [one for one in damaged if one == SPOILT or one.path.startswith(CONFIG)]
+    if at.known.promises.reverts or is_lost:
+        progress.groups.forget()
+        progress.topics.is_doubtful = True
+        progress.tables.topics = None
 
 
 def walk_groups(at: At) -> Iterator[GroupConfigsSeen]:
