@@ -178,7 +178,7 @@ class Topics(Forked):
         """
         puts = [one for one in step.acts if isinstance(one, _PUTS)]
         named = {one.topic for one in puts if one.topic.startswith(DLQ_PREFIX)}
-        for topic in named - self.sure:
+        for topic in sorted(named - self.sure):
             self.shapes[topic] = self.shapes_of(topic) | {Shape()}
             self.changed |= {topic}
 
