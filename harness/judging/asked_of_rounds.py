@@ -45,6 +45,12 @@ def _is_sync(at: RoundTurned) -> bool:
     return at.known.setup.flush_mode == "SYNC_FLUSH"
 
 
+def _has_thorough_rounds(at: RoundTurned) -> bool:
+    """Whether the service takes little of the log in most rounds, and all in some."""
+    is_flush = at.done.service == "flush_commit_log" and not _is_sync(at)
+    return at.done.service == "commit" or is_flush
+
+
 def _writes_filters(at: RoundTurned) -> bool:
     is_persist = at.done.service == "persist_consumer_filter"
     return is_persist and at.step.must_have_written(at.done.work)
@@ -85,13 +91,7 @@ def _ask_put_9(at: PutsWaited) -> Breaches:
     round_leaves_what_is_little,
     on=RoundTurned,
     needs=CALM,
-    where=lambda at: (
-        at.takes_all is False
-        and (
-            at.done.service == "commit"
-            or (at.done.service == "flush_commit_log" and not _is_sync(at))
-        )
-    ),
+    where=lambda at: at.takes_all is False and _has_thorough_rounds(at),
 )
 def _ask_svc_2(at: RoundTurned) -> Breaches:
     return round_leaves_what_is_little.judge(at.done, at.known.setup)
@@ -113,13 +113,7 @@ def _ask_svc_3(at: RoundTurned) -> Breaches:
     round_after_a_set_back_is_thorough,
     on=RoundTurned,
     needs=(*CALM, Fact.LOG_WORKED),
-    where=lambda at: (
-        at.is_set_back
-        and (
-            at.done.service == "commit"
-            or (at.done.service == "flush_commit_log" and not _is_sync(at))
-        )
-    ),
+    where=lambda at: at.is_set_back and _has_thorough_rounds(at),
 )
 def _ask_svc_11(at: RoundTurned) -> Breaches:
     return round_after_a_set_back_is_thorough.judge(at.done, at.known.setup)

@@ -261,18 +261,14 @@ class Interpreter:
         try:
             seen = subject.run(lambda: self._do(op, MAIN))
         except StoreCrashed:
-            for _ in range(NESTING_MAX):  # the events of all that was going on
-                subject.end_watch()
-            self._heal(MAIN)
+            self._forget_events()
             crash = self._running.crash
             assert crash is not None, "only an event crashes the store"
             actions = subject.disk_actions() - before
             seen = Crashed(crash.kind, actions, subject.last_action())
         except Hang as endless:
             # The world ends a life that would not end; what it did is the finding.
-            for _ in range(NESTING_MAX):  # the events of all that was going on
-                subject.end_watch()
-            self._heal(MAIN)
+            self._forget_events()
             subject.crash(Crash("process_kill"))
             seen = Failed("Hang", str(endless))
             self._note(MAIN, Raised(seen))
@@ -286,6 +282,12 @@ class Interpreter:
         )
         self._note(MAIN, ended)
         return Step(op, self._history.entries)
+
+    def _forget_events(self) -> None:
+        """Let nothing happen any more that was to come amid what has ended."""
+        for _ in range(NESTING_MAX):
+            self._subject.end_watch()
+        self._heal(MAIN)
 
     def _note(self, who: int, event: Happening) -> int:
         if self._running.faults:

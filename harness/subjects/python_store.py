@@ -622,16 +622,21 @@ class PythonStore:
         self._runtime.serve(())
         self.disk.unmount()
 
+    @property
+    def _is_in_use(self) -> bool:
+        """Whether the store is up, or about to start: then its files are its own."""
+        return self._store is not None or self.disk.has_life
+
     def change_config(self, change: ChangeConfig) -> Observation:
         """Use another value of an option from the next start on."""
-        if self._store is not None or self.disk.has_life:
+        if self._is_in_use:
             return Skipped("the store is up")
         self._configured = Configured.as_in(self._configured.setup.changed(change))
         return Done()
 
     def damage(self, damage: Damage) -> Observation:
         """Change a file while the store is down."""
-        if self._store is not None or self.disk.has_life:
+        if self._is_in_use:
             return Skipped("the store is up")
         if damage.kind == "touch":
             return self._touch(selected(self.disk.files(), damage.file), damage.at)
@@ -639,7 +644,7 @@ class PythonStore:
 
     def plant(self, op: PlantFile) -> Observation:
         """Put a foreign file into the store while it is down."""
-        if self._store is not None or self.disk.has_life:
+        if self._is_in_use:
             return Skipped("the store is up")
         return plant(self.disk, op)
 

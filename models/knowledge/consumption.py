@@ -7,7 +7,7 @@ again after the log has lost its tail.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
@@ -408,21 +408,20 @@ class Consumption(Forked):
         for queue, taken in self.taken.items():
             if self.key_of(queue) == key:
                 self.taken[queue] = taken._replace(was_reset=True)
-        for shares in (self.shares, self.leaving):
-            for queue, share in shares.items():
-                if self.key_of(queue) == key:
-                    shares[queue] = share._replace(begins_group=False, was_reset=True)
+        for queue in {**self.shares, **self.leaving}:
+            if self.key_of(queue) == key:
+                self._change_shares(
+                    queue, lambda its: its._replace(begins_group=False, was_reset=True)
+                )
 
-    def missed_resets(self, keys: Iterable[OffsetKey]) -> None:
+    def missed_resets(self, keys: Container[OffsetKey]) -> None:
         """Record that a broker has ended with resets told that nobody has followed.
 
         The next broker knows nothing of them, and takes what their consumers commit.
         """
-        lost = frozenset(keys)
-        for shares in (self.shares, self.leaving):
-            for queue, share in shares.items():
-                if self.key_of(queue) in lost:
-                    shares[queue] = share._replace(was_reset=True)
+        for queue in {**self.shares, **self.leaving}:
+            if self.key_of(queue) in keys:
+                self._change_shares(queue, lambda its: its._replace(was_reset=True))
 
     def has_missed_a_reset(self, queue: OneQueue) -> bool:
         """Whether a consumer's group was reset since it has heard of its offset."""

@@ -30,7 +30,7 @@ from crashmq.models.messages import MessageToPut, bit_map_at
 from crashmq.models.observations import Crashed, Positions
 from crashmq.models.ops import EVERYTHING, Capability, ChangeConfig, During, Session
 from crashmq.models.plain_state import fork_of_fields
-from crashmq.models.program import Setup
+from crashmq.models.program import HOUR_MS, Setup
 
 EVERYWHERE = frozenset({""})
 LOG = ("commitlog",)
@@ -193,6 +193,17 @@ class Knowledge:
         if self.promises.reverts:
             self.model.lose_what_was_not_synced()
             self.failed_parts |= EVERYWHERE
+
+    def expirable_in(self, step: Step) -> int:
+        """The phy_offset up to which a cleaner may have deleted amid a step.
+
+        A round may have begun a little later than the op, by a clock that was set back
+        since, and after a dispatch in the same step.
+        """
+        later_ms = HOUR_MS + step.set_back_ms
+        old_ms = self.expiry.may_go_until(step.op, step.world, later_ms)
+        size = self.setup.log_file_size
+        return self.model.expirable_until(size, old_ms, dispatches=step.may_dispatch)
 
     def saw_changes(self, step: Step) -> None:
         """Note the options of the store that have another value from now on."""

@@ -81,7 +81,7 @@ from crashmq.models.ops import (
     RunService,
     TurnConsumer,
 )
-from crashmq.models.program import HOUR_MS, Setup
+from crashmq.models.program import Setup
 
 _ANYWHERE = 1 << 62
 NOT_THERE = -1
@@ -431,14 +431,8 @@ def _see_cut_short(known: Knowledge, step: Step) -> None:
     if is_whole and not step.is_stopping:
         return
     if "clean_commit_log" in step.services and known.setup.cleans:
-        # A round may have begun a little later than the op.
-        later_ms = HOUR_MS + step.set_back_ms
-        old_ms = known.expiry.may_go_until(step.op, step.world, later_ms=later_ms)
         model = known.model
-        until = model.expirable_until(
-            known.setup.log_file_size, old_ms, dispatches=step.may_dispatch
-        )
-        model.may_expire = max(model.may_expire, until)
+        model.may_expire = max(model.may_expire, known.expirable_in(step))
 
 
 def _walk_services(at: At) -> Iterator[Moment]:

@@ -34,7 +34,6 @@ from crashmq.models.knowledge.moments import (
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import Put, Ran, Started
 from crashmq.models.ops import Damage, DiskFault, RunService, innermost
-from crashmq.models.program import HOUR_MS
 
 DELIVER = "deliver_delayed"
 PERSIST = "persist_delay_offset"
@@ -65,17 +64,12 @@ def _first_left(at: At, level: int) -> int:
         gone_below = max(gone_below, at.now.min_phy_offset)
         if at.now.max_phy_offset < 0 or at.step.fails_calls or at.step.is_stopping:
             # A queue passes over what expired before its file goes.
-            later_ms = HOUR_MS + at.step.set_back_ms
-            old_ms = known.expiry.may_go_until(at.step.op, at.step.world, later_ms)
-            until = model.expirable_until(
-                known.setup.log_file_size, old_ms, dispatches=at.step.may_dispatch
-            )
-            gone_below = max(gone_below, until)
+            gone_below = max(gone_below, known.expirable_in(at.step))
     queue = model.queues.get(queue_of(level), [])
-    left = [one.queue_offset for one in queue if one.phy_offset >= gone_below]
-    if queue and not left:  # all of them went, this one perhaps last
-        return queue[-1].queue_offset
-    return left[0] if left else 0
+    # If all of them went, it is the last one that went last.
+    last = queue[-1].queue_offset if queue else 0
+    left = (one.queue_offset for one in queue if one.phy_offset >= gone_below)
+    return next(left, last)
 
 
 def queue_of(level: int) -> tuple[str, int]:

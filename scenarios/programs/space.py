@@ -72,10 +72,7 @@ Kind = Literal[
     "ask",
 ]
 OF_LIVING: frozenset[Kind] = frozenset(
-    {
-        *("consume", "retry", "outlive", "stay", "hang", "listen", "suspend"),
-        *("send", "ask"),
-    }
+    {"consume", "retry", "outlive", "stay", "hang", "listen", "suspend", "send", "ask"}
 )
 """Kinds of phrases in which consumers run."""
 InterruptedKind = Literal["put", "service", "shutdown", "restart"]
