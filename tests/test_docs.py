@@ -7,7 +7,6 @@ of ``python`` in docs/testing.md is a test module of its own.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shlex
@@ -171,9 +170,6 @@ def test_every_page_is_in_the_site() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    importlib.util.find_spec("material") is None, reason="the extra [docs] brings it"
-)
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", tmp_path],

@@ -43,14 +43,16 @@ from crashmq.harness.searches.gate_parts import (
 from crashmq.harness.searches.machine_search import warm_up
 from crashmq.harness.searches.side_by_side import Lost, Over, SideBySide
 from crashmq.harness.subjects.named import NamedSubject
-from crashmq.models.ops import EVERYTHING, needs
+from crashmq.models.ops import EVERYTHING, Capability, needs
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 
 ARTEFACTS = Path(".crashmq")
 CASES = Path(__file__).resolve().parents[2] / "scenarios" / "cases"
 
 PROFILES = {
-    "dev": GateProfile(machine_cases=9, soak_episodes=40, shrink_runs=1000),
+    "dev": GateProfile(
+        machine_cases=9, soak_episodes=40, shrink_runs=1000, programs_max=800
+    ),
     "ci": GateProfile(
         machine_cases=500, soak_episodes=1500, shrink_runs=2000, part_timeout_s=3600.0
     ),
@@ -161,9 +163,13 @@ def check(
     Raises:
         BadCaseFile: a recorded case cannot be read.
     """
-    cases = _cases_of(scenarios, subject, options.cases)
-    planned = Planned(PROFILES[profile], mutant, subject, cases)
-    gate = _Gate(scenarios, planned, progress, options)
+    can = subject.can if subject else EVERYTHING
+    asked = [name for name in scenarios if SCENARIOS[name].needs <= can]
+    cases = _cases_of(asked, can, options.cases)
+    shared = PROFILES[profile].shared_by(len(asked))
+    planned = Planned(shared, mutant, subject, cases)
+    gate = _Gate(asked, planned, progress, options)
+    gate.result.cannot = [name for name in scenarios if name not in asked]
     # A canary is to die of a law, so that its case is replayed as any other.
     with invariants_checked(enabled=not mutant):
         try:
@@ -176,10 +182,9 @@ def check(
 
 
 def _cases_of(
-    scenarios: Sequence[str], subject: NamedSubject | None, directory: Path
+    scenarios: Sequence[str], can: frozenset[Capability], directory: Path
 ) -> dict[str, tuple[CaseFile, ...]]:
-    """The recorded cases by scenario, without those that the subject cannot run."""
-    can = subject.can if subject else EVERYTHING
+    """The recorded cases by scenario, without those that need what the store cannot."""
     recorded = [CaseFile.load(path) for path in sorted(directory.glob(f"*{SUFFIX}"))]
     return {
         scenario: tuple(
@@ -199,18 +204,16 @@ class _Gate:
 
     def __init__(
         self,
-        scenarios: Sequence[str],
+        asked: Sequence[str],
         planned: Planned,
         progress: Progress,
         options: GateOptions,
     ) -> None:
-        can = planned.subject.can if planned.subject else EVERYTHING
+        self.asked = asked
         self.planned = planned
         self.progress = progress
         self.options = options
         self.result = GateResult()
-        self.asked = [name for name in scenarios if SCENARIOS[name].needs <= can]
-        self.result.cannot = [name for name in scenarios if name not in self.asked]
         self.runs: dict[Part, int] = {}
         self.over: set[Part] = set()
         self.found: list[Found] = []

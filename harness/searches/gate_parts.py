@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, TypeAlias, assert_never
 
@@ -38,13 +38,31 @@ _EPISODES_THAT_REACH_ALL = 1000
 class GateProfile:
     """How much the gate tries for each scenario.
 
-    ``part_timeout_s`` is processor time; a part that takes longer is ended as hung.
+    Attributes:
+        machine_cases: programs by Hypothesis.
+        soak_episodes: seeded programs.
+        shrink_runs: programs that are tried to make a failure smaller.
+        programs_max: of all scenarios together, recorded cases not counted.
+        part_timeout_s: processor time; a part that takes longer is ended as hung.
     """
 
     machine_cases: int
     soak_episodes: int
     shrink_runs: int
+    programs_max: int = 1_000_000
     part_timeout_s: float = 600.0
+
+    def shared_by(self, scenarios: int) -> GateProfile:
+        """The profile with fewer programs of each kind, for many scenarios.
+
+        There is at least one program of each kind.
+        """
+        each = self.machine_cases + self.soak_episodes
+        share = min(each, self.programs_max // max(1, scenarios))
+        machine = max(1, self.machine_cases * share // each)
+        return replace(
+            self, machine_cases=machine, soak_episodes=max(1, share - machine)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,17 @@ def kept_in(artefacts: Path, cases: Path) -> GateOptions:
     return GateOptions(workers=2, artefacts=artefacts, cases=cases)
 
 
+def test_many_scenarios_share_the_programs() -> None:
+    each = GateProfile(9, 40, 300, programs_max=800)
+
+    assert each.shared_by(1) == each.shared_by(16) == each
+    for scenarios in (17, 44, 400, 5000):
+        shared = each.shared_by(scenarios)
+        programs = shared.machine_cases + shared.soak_episodes
+        assert min(shared.machine_cases, shared.soak_episodes) >= 1
+        assert programs * scenarios <= 800 or programs == 2, scenarios
+
+
 @pytest.mark.slow
 def test_the_shipped_engine_passes(tmp_path: Path) -> None:
     result = check(["reput_behind"], "dev", told, options=kept_in(tmp_path, tmp_path))

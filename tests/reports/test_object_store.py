@@ -27,7 +27,6 @@ from crashmq.reports.run_dir import (
     write_session,
 )
 
-pytest.importorskip("moto", reason="pip install 'crashmq[objects]' brings it")
 aggregates = pytest.importorskip("crashmq.reports.aggregates")
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("object store")]
 
