@@ -1,16 +1,18 @@
 """A soak whose drivers, workers and executors are killed: does it come to the same?
 
 Run by hand: ``python benchmarks/killed_soaks.py [--episodes N] [--drivers N]
-[--workers N] [--executors N] [--seed N]``. One run is left alone. Another is killed at
-random moments by SIGKILL, and begun again with the same command: its drivers, on
-processes of this machine and on Spark in turn; Python workers of either; executors on
-a standalone cluster. It prints how it went, and complains (exit code 1) if sums, digest
-or findings of the two differ.
+[--workers N] [--executors N] [--seed N] [--onto-s3]``. One run is left alone. Another
+is killed at random moments by SIGKILL, and begun again with the same command: its
+drivers, on processes of this machine and on Spark in turn; Python workers of either;
+executors on a standalone cluster. With ``--onto-s3`` that run lies in an S3-compatible
+store on this machine. It prints how it went, and complains (exit code 1) if sums,
+digest or findings of the two differ.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import signal
 import subprocess
@@ -19,7 +21,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,9 +29,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / ".ci" / "checkout")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "reports"))
 
 import psutil
+from object_store import SIGNED, address_of, object_store
 from standalone_cluster import standalone_cluster
 
 from crashmq.reports.aggregates import LocalAggregates
+from crashmq.reports.places import Place, place_of
 from crashmq.reports.run_dir import MANIFESTS_DIR
 
 SOAK = ("soak", "clean_restart", "--mutant", "R22", "--seed", "7")
@@ -38,11 +42,11 @@ SPARK = ("--workers", "2")
 GIVEN_UP_S = 600.0
 
 
-def committed_in(out: Path) -> int:
+def committed_in(out: Place) -> int:
     return len(list((out / MANIFESTS_DIR).glob("[!.]*.parquet")))
 
 
-def comes_to(out: Path) -> tuple[object, ...]:
+def comes_to(out: Place) -> tuple[object, ...]:
     """All that a report is made of, but for timings."""
     found = LocalAggregates(out)
     sums = dict(found.sums())
@@ -83,10 +87,14 @@ def cmdline_of(process: psutil.Process) -> list[str]:
 class Killer:
     """Kills what belongs to a soak, again and again."""
 
-    def __init__(self, out: Path, episodes: int, draw: random.Random) -> None:
+    def __init__(
+        self, out: Place, said: Path, episodes: int, draw: random.Random
+    ) -> None:
+        """Start nothing yet; what the drivers say is appended to the file ``said``."""
         self.command = [sys.executable, "-m", "crashmq.harness.cli", *SOAK]
         self.command += ["--episodes", str(episodes), "--out", str(out)]
         self.out = out
+        self.said = said
         self.draw = draw
         self.kills: Counter[str] = Counter()
         self.codes: Counter[int] = Counter()
@@ -126,7 +134,7 @@ class Killer:
 
     @contextmanager
     def _driver(self, how: tuple[str, ...]) -> Iterator[subprocess.Popen[bytes]]:
-        with (self.out.parent / "said").open("ab") as said:
+        with self.said.open("ab") as said:
             driver = subprocess.Popen([*self.command, *how], stdout=said, stderr=said)
             try:
                 yield driver
@@ -160,17 +168,23 @@ def main() -> int:
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--executors", type=int, default=5)
     parser.add_argument("--seed", type=int, default=20)
+    parser.add_argument("--onto-s3", action="store_true")
     typed = parser.parse_args()
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as directory:
-        place = Path(directory)
-        (place / "killed").mkdir()
+    with ExitStack() as stack:
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        out: Place = place / "killed"
+        if typed.onto_s3:
+            os.environ.update(SIGNED)
+            at = stack.enter_context(object_store())
+            out = place_of(address_of(at, "killed"))
         draw = random.Random(typed.seed)
-        killer = Killer(place / "killed" / "run", typed.episodes, draw)
+        said = place / "said"
+        killer = Killer(out, said, typed.episodes, draw)
         if typed.executors:
             with standalone_cluster(place / "cluster") as master:
-                at = ("--master", master)
-                killer.others(at, "executors", typed.executors, executors)
+                there = ("--master", master)
+                killer.others(there, "executors", typed.executors, executors)
         for number in range(typed.drivers):
             on_spark = number % 4 == 3
             what = "on Spark" if on_spark else "here"
@@ -182,14 +196,14 @@ def main() -> int:
         before_the_end = committed_in(killer.out)
         killer.to_its_end()
         if set(killer.codes) - {0, 1, -signal.SIGKILL}:
-            print((place / "killed" / "said").read_text("utf-8", "replace")[-2000:])
+            print(said.read_text("utf-8", "replace")[-2000:])
         print(f"{dict(killer.kills)}; exit codes {dict(killer.codes)}", flush=True)
         print(
             f"{before_the_end} of {committed_in(killer.out)} shards before the last "
             f"session; {time.monotonic() - began:.0f} s",
             flush=True,
         )
-        alone = Killer(place / "alone", typed.episodes, draw)
+        alone = Killer(place / "alone", said, typed.episodes, draw)
         alone.to_its_end()
         same = comes_to(killer.out) == comes_to(alone.out)
     print(
