@@ -16,6 +16,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     TopicsNeeded,
 )
 from crashmq.models.knowledge.walk_expired import again_of
+from crashmq.models.knowledge.walk_topics import CONFIG
 from crashmq.models.laws.giving_back import (
     FIRST_DELAY_LEVEL,
     NEVER,
@@ -54,10 +55,7 @@ BY_DEFAULT = 16
 
 def _given(at: MessageSentBack) -> GivenBack:
     given, known = at.given, at.known.consumption
-    op = known.living.get(at.queue.client)
-    tries = given.reconsume_times
-    # One that has ended meanwhile was configured as the others of its group.
-    one = op or known.newest.get(at.queue.group)
+    tries, one = given.reconsume_times, known.owner_of(at.queue)
     # One that consumes in order tries by itself, and then no more.
     is_for_good = tries >= _most_tries(one) or (one is not None and one.is_orderly)
     return GivenBack(
@@ -200,7 +198,9 @@ def _ask_grp_1(at: GroupConfigsSeen) -> Breaches:
 def _uses_no_group(at: TableTurned) -> bool:
     step = at.step
     uses_none = isinstance(step.op, EndConsumer | DeleteGroup | AskBroker | ChangeTopic)
-    return uses_none and step.is_alone and at.turn.path == GROUPS_PATH
+    # Else the file may have lacked a group that could not be deleted.
+    was_whole = at.known.works((CONFIG,))
+    return uses_none and step.is_alone and was_whole and at.turn.path == GROUPS_PATH
 
 
 @asked(no_group_comes_of_itself, on=TableTurned, where=_uses_no_group)

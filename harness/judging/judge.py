@@ -209,6 +209,8 @@ class Judge:
         for group, op in sorted(known.newest.items()):
             if known.subscriptions.is_torn(op.group, filters=self.known.setup.filters):
                 continue
+            if known.counts_others(op):
+                continue
             members = known.members(group)
             living = [known.living[client] for client in members]
             queues = covered((living or [op])[0], living, self.known.setup)

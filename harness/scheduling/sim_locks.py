@@ -29,7 +29,8 @@ class SimLock:
         if runtime.turns_taken is not None:
             runtime.pause()
         asker = runtime.current
-        if self._owner is None:
+        # A crash may end an activity right before it releases what it holds.
+        if self._owner is None or self._owner.done:
             self._owner = asker
             return self
         is_mine = False

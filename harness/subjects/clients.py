@@ -29,7 +29,7 @@ from crashmq.engine.client.consumer.store.remote_broker_offset_store import (
 )
 from crashmq.engine.client.impl.broker_api import PullAnswer
 from crashmq.engine.common.message_ext import MessageExt, decode_message
-from crashmq.engine.common.message_queue import MessageQueue
+from crashmq.engine.common.message_queue import RETRY_GROUP_TOPIC_PREFIX, MessageQueue
 from crashmq.engine.remoting.heartbeat_data import ConsumerData
 from crashmq.engine.remoting.pull_message import (
     PullMessageRequest,
@@ -304,11 +304,14 @@ class _Client:
         return status
 
     def resubscribe(self, op: Resubscribe) -> None:
-        """Subscribe the new topics, and unsubscribe those not wanted any more."""
+        """Subscribe the new topics, and unsubscribe those not wanted any more.
+
+        The retries of its own group stay as the consumer has subscribed them itself.
+        """
         with self._subscribing:
             self.check()
             self._clients.note(Resubscribed(op, is_done=False))
-            before, now = self.op.topics.split(","), op.topics.split(",")
+            before, now = (self._wanted_by(one) for one in (self.op, op))
             for topic in now:
                 self.consumer.subscribe(topic, op.expression, op.expression_type)
             for topic in before:
@@ -322,6 +325,13 @@ class _Client:
                 expression_type=op.expression_type,
             )
             self._clients.note(Resubscribed(op, is_done=True))
+
+    def _wanted_by(self, op: StartConsumer | Resubscribe) -> list[str]:
+        """The topics that an op names, but for the retries of the consumer's group."""
+        own = RETRY_GROUP_TOPIC_PREFIX + self.op.group
+        if self.op.broadcasts:
+            own = ""  # it has none
+        return [topic for topic in op.topics.split(",") if topic != own]
 
     def begin_elsewhere(self, topic: str, queue_id: int, offset: int) -> Observation:
         """Do what the broker tells it: begin a queue that it has at an offset."""

@@ -26,7 +26,13 @@ class Connections:
         self._is_heard = False
 
     def was_heard(self, connection: str) -> None:
-        """Record that a broker has taken a heartbeat on a connection."""
+        """Record that a broker has taken a heartbeat on a connection.
+
+        If it had seen that one close, the heartbeat was on its way, and it sees that
+        again.
+        """
+        if connection not in self._open:
+            self._open.insert(0, connection)
         self._is_heard = connection == self.newest
 
     def close_old(self, broker: BrokerController | None) -> int:

@@ -100,7 +100,8 @@ class Share(NamedTuple):
         sent_back: unique keys of messages that it has certainly sent back, and done
             with.
         cut_short: unique keys of messages that it was about to be done with as its
-            broker crashed; no offset tells them, and they may come again.
+            broker crashed, that it has perhaps committed, or perhaps not taken; no
+            offset tells them, and they may come again.
         untold: unique keys of messages that it has sent back amid a batch in order; no
             offset tells them before the rest of the batch is consumed.
     """
@@ -199,6 +200,12 @@ class Share(NamedTuple):
         return self._replace(
             uncommitted=self.uncommitted | {unique_key},
             failed=self.without_failed(unique_key),
+        )
+
+    def may_take(self, names: frozenset[str]) -> Share:
+        """The state after an answer that the consumer takes, or does not."""
+        return self._replace(
+            worked=self.worked | names, cut_short=self.cut_short | names
         )
 
     def rolls_back(self, unique_key: str, queue_offset: int) -> Share:
@@ -491,11 +498,14 @@ class Consumption(Forked):
         """Whether a message was given to a listener before the queue was begun anew.
 
         Its consumer has lost the queue since, and has begun it again with all that it
-        pulls, this message too: what becomes of the one is not about the other. A
-        listener in order fails for the rest of its batch, too, which it was not given.
+        pulls, this message too: what becomes of the one is not about the other. A queue
+        that is locked is not lost while a listener has its messages. A listener in
+        order fails for the rest of its batch, too, which it was not given.
         """
         share, op = self._share_of(queue), self.living.get(queue.client)
         if share is None or share.was_moved or unique_key in share.may_come_again:
+            return False
+        if self.is_locking(queue.client):
             return False
         is_amid_a_batch = op is not None and op.is_orderly and bool(share.given)
         return share.when_given(queue_offset) is None and not is_amid_a_batch
@@ -538,7 +548,8 @@ class Consumption(Forked):
     def may_have_committed_all(self, queue: OneQueue) -> None:
         """Record that a consumer may have committed what it had not, or not."""
         for one in self._no_more_uncommitted(queue):
-            self.owed.consumed_one(self.key_of(queue), one)
+            self.was_cut_short(queue, one)
+            self.consumed_one(queue, one)
 
     def _no_more_uncommitted(self, queue: OneQueue) -> list[str]:
         """Forget what a consumer has not committed; returns its unique keys."""
@@ -573,6 +584,16 @@ class Consumption(Forked):
         reader = queue.group if op is None else self.reader(op)
         return reader, queue.topic, queue.queue_id
 
+    def owner_of(self, queue: OneQueue) -> StartConsumer | None:
+        """The consumer that works on a queue, or did so until it ended.
+
+        One of which that is unknown is as the others of its group.
+        """
+        joined = self.subscriptions.joined
+        op = self.living.get(queue.client) or joined.get(queue.client)
+        is_its = op is not None and op.group == queue.group
+        return op if is_its else self.newest.get(queue.group)
+
     def is_broadcast(self, client: str) -> bool:
         """Whether a client's consumer broadcasts, and so keeps its own offsets."""
         op = self.living.get(client)
@@ -582,8 +603,18 @@ class Consumption(Forked):
         """Whether the consumers of a group broadcast; None: some do, or none lives."""
         living = {op.broadcasts for op in self.living.values() if op.group == group}
         # The newest heartbeat decides, be it of one that has ended since.
-        kinds = {op.broadcasts for op in self.newest.values() if op.group == group}
+        kinds = self._kinds_of(group)
         return kinds.pop() if living and len(kinds) == 1 else None
+
+    def _kinds_of(self, group: str) -> set[bool]:
+        return {op.broadcasts for op in self.newest.values() if op.group == group}
+
+    def counts_others(self, op: StartConsumer) -> bool:
+        """Whether a group shares its queues with members that broadcast.
+
+        A broker lists those too, so that queues are left to them.
+        """
+        return not op.broadcasts and len(self._kinds_of(op.group)) > 1
 
     def is_locking(self, client: str) -> bool:
         """Whether a client's consumer is orderly: it pulls only locked queues."""

@@ -51,6 +51,14 @@ class Owed(Forked):
         """
         self.since[key] = max(begin, self.since.get(key, begin))
 
+    def may_be_told(self, key: OffsetKey, offset: int) -> None:
+        """Record that a group may have got its offset from others than its consumers.
+
+        What lies below was consumed, as far as these know.
+        """
+        if key in self.since:  # else it owes nothing before it has begun
+            self.since[key] = max(offset, self.since[key])
+
     def consumed_one(self, key: OffsetKey, name: str) -> None:
         """Record that a message was consumed."""
         self._does(key, frozenset({name}))

@@ -1,11 +1,13 @@
 """Which queues must be assigned among the consumers of a group together.
 
 With most strategies that is every queue of each topic. Where queues are listed by hand
-or belong to machine rooms, some may be assigned to no one: a matter of configuration.
+or belong to machine rooms, some may be assigned to no one, or to two: a matter of
+configuration. So it is where the members have several strategies.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from crashmq.models.brokers import broker_of, has_room
@@ -18,18 +20,20 @@ from crashmq.models.program import Setup
 def covered(
     op: StartConsumer, members: Iterable[StartConsumer], setup: Setup
 ) -> list[QueueKey]:
-    """The queues each of which must be assigned to one of ``members``.
+    """The queues each of which must be assigned to exactly one of ``members``.
 
     Source: AllocateMessageQueueByConfig, AllocateMessageQueueByMachineRoom.
     """
-    queues = queues_of(op, setup.topic_queues)
+    queues, members = queues_of(op, setup.topic_queues), [*members]
     if op.broadcasts:
         return queues
+    if len({member.strategy for member in members}) > 1:
+        return []
     if op.strategy == "MACHINE_ROOM":
         return [queue for queue in queues if has_room(broker_of(*queue, setup))]
     if op.strategy == "CONFIG":
-        told = {queue for member in members for queue in listed_queues(member)}
-        return [queue for queue in queues if queue in told]
+        told = Counter([q for one in members for q in {*listed_queues(one)}])
+        return [queue for queue in queues if told[queue] == 1]
     return queues
 
 

@@ -64,18 +64,21 @@ class Subscriptions(Forked):
 
     Attributes:
         by_client: the subscription of each client, also after it vanished.
+        joined: the consumer with which each client joined last, also after its end.
         changing: the clients whose change of subscription has begun and not ended.
         torn: the groups whose filter is unknown; see the module.
         had: for each group with an SQL filter so far, all its subscriptions.
     """
 
     by_client: dict[str, Subscription] = field(default_factory=dict)
+    joined: dict[str, StartConsumer] = field(default_factory=dict)
     changing: frozenset[str] = frozenset()
     torn: frozenset[str] = frozenset()
     had: dict[str, frozenset[Asked]] = field(default_factory=dict)
 
     def began(self, op: StartConsumer) -> None:
         """Record that a client's consumer has joined."""
+        self.joined[op.client] = op
         told = Subscription.of(op)
         if not [*self._others(told.group, "")]:
             self.torn -= {told.group}

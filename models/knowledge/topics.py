@@ -182,6 +182,14 @@ class Topics(Forked):
             self.shapes[topic] = self.shapes_of(topic) | {Shape()}
             self.changed |= {topic}
 
+    def may_be_made_in_vain(self, step: Step) -> None:
+        """Record the topics of puts of which a call failed: a start may find them.
+
+        A topic is written before the message is put, and may be in the file then.
+        """
+        puts = [one for one in step.acts if isinstance(one, _PUTS)]
+        self.possible |= {one.topic for one in puts}
+
     def saw(self, event: Happening, step: Step, promises: Promises) -> None:
         """Record an event of a step; only kinds listed in ``SEES`` matter."""
         match event:

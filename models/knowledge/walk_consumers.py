@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashmq.models.files.record import Record, decode_record
+from crashmq.models.files.record import RETRY_PREFIX, Record, decode_record
 from crashmq.models.history import (
     Consumed,
     ConsumerBegan,
@@ -60,6 +60,7 @@ from crashmq.models.knowledge.subscriptions import (
     wants_record,
 )
 from crashmq.models.knowledge.walk_expired import (
+    begins_beside,
     is_to_end,
     saw_failed,
     saw_given,
@@ -191,13 +192,26 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
         _owes_from(at, queue, queue_offset, taken)
         if possible == _NO_OFFSET and life == known.life and not was_reset:
             yield QueueBegunAnew(*at, queue, taken.told)
-    known.shares[queue] = Share(
+    began = Share(
         queue_offset,
         life=life,
         wanted=_wanted(at, queue),
         begun=queue_offset,
         begins_group=is_anew,
     )
+    if taken is not None and begins_beside(at, queue):
+        began = _began_perhaps(began, taken)
+    known.shares[queue] = began
+
+
+def _began_perhaps(began: Share, taken: Taken) -> Share:
+    """What is known of a queue whose first pull may be one of before.
+
+    Then the next one begins at the group's offset.
+    """
+    places = {taken.told, *taken.possible} - {NO_OFFSET, began.asked}
+    answers = [AnsweredPull(one, _NO_MESSAGE) for one in sorted(places)]
+    return Share(began.asked, tuple(answers), life=began.life, wanted=began.wanted)
 
 
 def _owes_from(at: At, queue: OneQueue, begin: int, taken: Taken) -> None:
@@ -244,9 +258,12 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
         return
     at.known.progress.pulls.was_read(known.key_of(queue))
     wanted = share.wanted
-    if wanted != _wanted(at, queue):
+    if wanted is None:  # it changes what it asks for, and may have asked for this
+        share = share.may_take(frozenset(map(key_in, answer.messages)))
+    elif wanted != _wanted(at, queue):
         return  # it asks for something else by now, and takes no answer to that
     is_torn = is_owed_nothing(at.known, queue.group)
+    is_torn |= _is_asked_elsewhere(at, queue.topic, wanted)
     yield MessagesPulled(*at, answer, None if is_torn else wanted)
     begin, end = answer.queue_offset, answer.next_begin_offset
     asked_for = frozenset(
@@ -265,6 +282,17 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
     known.shares[queue] = share._replace(
         answers=(*share.answers, AnsweredPull(end, asked_for)), life=known.life
     )
+
+
+def _is_asked_elsewhere(at: At, topic: str, wanted: Asked | None) -> bool:
+    """Whether a broker filters retries by what their group asks for the first topic.
+
+    Whose retries they are, the name of their topic says, whoever pulls them.
+    """
+    by_tags = wanted is not None and wanted[1] == "TAG"
+    group = topic.removeprefix(RETRY_PREFIX)
+    may_ask = not by_tags or group in at.known.consumption.subscriptions.had
+    return may_ask and at.known.setup.filters_retries_of(topic)
 
 
 def _saw_moved(at: At, queue: OneQueue) -> None:
@@ -356,6 +384,9 @@ def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
     op = known.living.get(queue.client)
     unique_key = key_in(event.record)
     is_orderly = op is not None and op.is_orderly
+    if not is_orderly and begins_beside(at, queue):
+        share = None  # it may be a message of before
+        known.was_cut_short(queue, unique_key)
     passed = known.passed_over(key, at.known.model, event.queue_offset)
     pulled = _NO_MESSAGE
     if share is not None:
@@ -406,8 +437,11 @@ def _stopped(at: At, client: str, at_ms: int) -> Iterator[Moment]:
     if not known.is_locking(client) or not at.step.is_undisturbed:
         return
     if at.now.max_phy_offset >= 0:
+        # It may have been granted others before it failed to begin with them.
+        held = known.held.get(client, ())
         its = [one for one in known.locks.of_clients if one.client == client]
-        kept = [one for one in sorted(its) if known.locks.is_kept(one, at_ms)]
+        its = [one for one in sorted(its) if (one.topic, one.queue_id) in held]
+        kept = [one for one in its if known.locks.is_kept(one, at_ms)]
         yield LockingConsumerStopped(*at, client, kept)
 
 
@@ -428,6 +462,8 @@ def _given_back(at: At, queue: OneQueue) -> QueueGivenBack:
 
 def _needs_lock(at: At, queue: OneQueue) -> Iterator[Moment]:
     known = at.known.consumption
+    if queue in at.known.progress.due.unsure_locks:
+        return  # an answer that it was granted may have come after a later refusal
     if known.is_locking(queue.client):
         yield LockNeeded(*at, queue, queue in known.locks.of_clients)
 
@@ -443,6 +479,8 @@ def _saw_back(
     is_late = known.is_of_before(event.queue, unique_key, given.queue_offset)
     yield from saw_given_up(at, event.queue, event.record, at_ms)
     known.was_sent_back(event.queue, unique_key)
+    if not is_late and begins_beside(at, event.queue):
+        known.was_cut_short(event.queue, unique_key)
     consumed = known.consumed_before if is_late else known.consumed_one
     consumed(event.queue, unique_key)
     known.may_have_committed_all(event.queue)

@@ -136,7 +136,9 @@ def _saw(at: At, due: DuePulls, event: Happening, at_ms: int) -> None:
         case QueuesHeld(client, queues):
             due.forget(client, queues)
         case OffsetRead(queue, offset):
-            if queue in due.moved and offset >= 0:
+            if _turned(at) != queue.client:
+                due.moved.pop(queue, None)  # it has the queue anew, and was not sent
+            elif queue in due.moved and offset >= 0:
                 due.moved[queue] = min(due.moved[queue], offset)
             if not at.known.consumption.is_broadcast(queue.client):
                 due.heard[queue] = at.known.consumption.life

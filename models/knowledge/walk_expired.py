@@ -13,6 +13,7 @@ from crashmq.models.history import (
     Consumed,
     ExpiredCleaned,
     ListenerReturned,
+    OffsetRead,
     OneQueue,
     SentBack,
     Step,
@@ -62,6 +63,13 @@ def saw_given(at: At, event: Consumed, at_ms: int) -> None:
         known.shares[queue] = share.is_given(one)
 
 
+def begins_beside(at: At, queue: OneQueue) -> bool:
+    """Whether a consumer begins a queue while it may still do what it began before."""
+    events = [entry.event for entry in at.step.entries]
+    begun = any(isinstance(one, OffsetRead) and one.queue == queue for one in events)
+    return begun and not at.step.is_alone
+
+
 def walk_expired(
     at: At, event: ListenerReturned | ExpiredCleaned, at_ms: int
 ) -> Iterator[Moment]:
@@ -84,6 +92,8 @@ def _saw_returned(at: At, event: ListenerReturned, at_ms: int) -> None:
     if known.is_of_before(queue, unique_key, event.queue_offset):
         known.consumed_before(queue, unique_key)
         return
+    if begins_beside(at, queue):
+        known.was_cut_short(queue, unique_key)
     known.consumed_one(queue, unique_key)
     share = known.shares.get(queue)
     if share is not None and at.step.is_undisturbed:
@@ -168,7 +178,7 @@ def _results(at: At, queue: OneQueue, queue_offset: int) -> list[ConsumeStatus]:
     One in order fails for its whole batch, though it stops at the first failure.
     """
     known = at.known.consumption
-    op = known.living.get(queue.client) or known.newest.get(queue.group)
+    op = known.owner_of(queue)
     is_orderly = op is not None and op.is_orderly
     events = [entry.event for entry in at.step.entries]
     given = [one for one in events if isinstance(one, Consumed | ListenerReturned)]

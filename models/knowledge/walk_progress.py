@@ -52,7 +52,7 @@ from crashmq.models.knowledge.moments import (
 from crashmq.models.knowledge.moments_of_pulls import OffsetBehindPull
 from crashmq.models.knowledge.progress import NO_OFFSET, Ends, Recovered
 from crashmq.models.knowledge.walk_consumers import OF_CONSUMERS, walk_consumers
-from crashmq.models.knowledge.walk_questions import first_since, saw_answer
+from crashmq.models.knowledge.walk_questions import SEPARATOR, first_since, saw_answer
 from crashmq.models.knowledge.walk_waiting import saw_work
 from crashmq.models.observations import (
     CODES_OF_READS,
@@ -435,6 +435,9 @@ def _answered(at: At, op: ProgressOp, seen: object, at_ms: int) -> Iterator[Mome
                 progress.gone(progress.keys_of(topic=topic))
         case CloneOffset(source, target, topic), Done():
             progress.copied(source, target, topic, is_certain=is_alone)
+            for key in progress.keys_of(group=target, topic=topic):
+                told = max(progress.of(key))
+                at.known.consumption.owed.may_be_told(key, told)
         case AskBroker(), (NamesTold() | NumberTold()):
             yield from saw_answer(at, op, seen, at_ms)
         case QueryLowestOffsets(group, topic), LowestOffsets(rows):
@@ -453,10 +456,12 @@ def _answered_of_queue(at: At, op: QueueOp, seen: object) -> Iterator[Moment]:
         case CommitOffset(), Committed(told, accepted):
             is_certain = is_alone and not progress.may_drop(key)
             if is_certain:
-                yield OffsetCommitted(*at, key, told, op.offset, possible)
+                if op.group not in at.known.consumption.newest:  # who may be further
+                    yield OffsetCommitted(*at, key, told, op.offset, possible)
                 yield CommitAnswered(*at, key, told, accepted, _end(at, op))
             if accepted and not (pending and is_alone):  # else it is dropped
                 progress.set(key, told, is_certain=is_certain)
+                at.known.consumption.owed.may_be_told(key, told)
         case QueryOffset(), OffsetKept(offset):
             yield OffsetAnswered(*at, key, offset, possible, bool(pending))
             if is_alone and pending is None and offset in possible:
@@ -519,7 +524,7 @@ def _lowest(at: At, but_for: str, topic: str) -> dict[int, frozenset[int]]:
     """By queue, what may be the lowest offset of other groups; -1: none has any."""
     progress, found = at.known.progress, dict[int, frozenset[int]]()
     for key in progress.keys_of(topic=topic):
-        if key[0] == but_for:
+        if key[0] == but_for or SEPARATOR in key[0] + key[1]:
             continue
         least = at.known.model.visible(key[1:]).min_offset
         told = {one if one >= least else NO_OFFSET for one in progress.of(key)}
@@ -565,6 +570,7 @@ def _saw_pull(
     if is_read and has_told and is_alone and not pending:
         # It is not known either whether a reset is pending.
         progress.set(key, told or 0, is_certain=pending is None)
+        at.known.consumption.owed.may_be_told(key, told or 0)
     yield OffsetBehindPull(*at, key, seen.kept, progress.of(key), told)
     if not is_read:
         return

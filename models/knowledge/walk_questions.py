@@ -27,6 +27,7 @@ from crashmq.models.knowledge.moments import (
 from crashmq.models.knowledge.progress import NO_OFFSET
 from crashmq.models.knowledge.reference import QueueKey
 from crashmq.models.knowledge.topics import LIGHT, OF_ITS_OWN
+from crashmq.models.knowledge.walk_topics import CONFIG
 from crashmq.models.limits import CLIENT_SILENT_MS
 from crashmq.models.observations import NamesTold, NumberTold
 from crashmq.models.ops import AskBroker
@@ -61,7 +62,7 @@ def saw_answer(
                 first = first_since(at, *place, ask.at_ms)
                 yield TimeFound(*at, place, number, first)
         case "group", NumberTold(number):
-            if is_alone and not (at.step.fails_calls or at.known.promises.reverts):
+            if is_alone and _are_tables_written(at):
                 rows = config_pair(at.look.files(), GROUPS_PATH).file.rows
                 possible = frozenset({int(ask.group in rows)})
                 yield NumberAnswered(*at, ask, number, possible)
@@ -90,6 +91,15 @@ def _names_of_offsets(at: At, ask: AskBroker, names: tuple[str, ...]) -> NamesAn
     return NamesAnswered(*at, ask, names, frozenset(must), frozenset(may))
 
 
+def _are_tables_written(at: At) -> bool:
+    """Whether the broker's files have what it knows.
+
+    A change that failed is not in effect, but may be in the file until the next one.
+    """
+    is_written = at.known.works((CONFIG,)) and not at.step.fails_calls
+    return is_written and not at.known.promises.reverts
+
+
 def _is_config_known(at: At, ask: AskBroker) -> bool:
     """Whether the broker's file has what the broker knows of a topic or a group.
 
@@ -98,7 +108,7 @@ def _is_config_known(at: At, ask: AskBroker) -> bool:
     """
     progress = at.known.progress
     is_ours = not (progress.topics.is_doubtful or at.known.setup.begins_with)
-    is_told = progress.groups.others_are_default and not at.step.fails_calls
+    is_told = progress.groups.others_are_default and _are_tables_written(at)
     is_apart = ask.topic in OF_ITS_OWN or ask.topic.startswith(LIGHT)
     is_apart = is_apart and ask.question == "topic_config"
     return is_ours and is_told and not is_apart

@@ -60,6 +60,8 @@ _OF_GROUPS = GroupConfigs.SEES | {StartBegan}
 def walk_config_files(at: At) -> Iterator[Moment]:
     """Update what is known of the config files; yield a moment for each check."""
     yield from walk_groups(at)
+    if at.step.fails_calls:
+        at.known.progress.topics.may_be_made_in_vain(at.step)
     _saw_what_was_lost(at)
     yield from walk_tables(at)
 

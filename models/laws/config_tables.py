@@ -244,8 +244,9 @@ def _wrong_map(found: Any, rows: Mapping[str, Any]) -> Iterator[tuple[str, str, 
     """Differences between the offsets' topics per group and the repeated topic map."""
     topics: dict[str, set[str]] = {}
     for key in rows:
-        topic, _, group = key.partition("@")
-        topics.setdefault(group, set()).add(topic)
+        topic, *group = key.split("@")
+        if len(group) == 1:  # RocketMQ lists no other
+            topics.setdefault(group[0], set()).add(topic)
     told = found if isinstance(found, dict) else {}
     for group in sorted({*told, *topics}):
         seen, expected = told.get(group, []), topics.get(group, set())
