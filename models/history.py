@@ -43,12 +43,15 @@ from crashmq.models.ops import (
     ConsumerEnd,
     ConsumeStatus,
     Crash,
+    Damage,
     DeleteTopic,
     DiskFault,
+    During,
     Event,
     FaultCall,
     FilterOp,
     LookMessage,
+    PlantFile,
     ProgressOp,
     PullFiltered,
     PullMessage,
@@ -59,6 +62,7 @@ from crashmq.models.ops import (
     SearchOffset,
     SendMessage,
     ServiceName,
+    Session,
     StartConsumer,
     all_parts,
 )
@@ -554,11 +558,13 @@ class StartEnded:
         seen: ``Started``, ``Refused`` or ``Failed``.
         log_end: the log's end then; -1 unless the store is up.
         still_held: the files of its directory that a failed start still holds.
+        left: the files that it left; None if nothing came after it in the op.
     """
 
     seen: Observation
     log_end: int
     still_held: tuple[str, ...]
+    left: Mapping[str, bytes] | None
 
 
 @quickly_made
@@ -851,11 +857,17 @@ class Life:
 
 
 class Start(NamedTuple):
-    """One start of a step: the files it found, what could not be read, its answer."""
+    """One start of a step: the files it found, what could not be read, its answer.
+
+    ``log_end`` is the log's end after it, and ``left`` are the files that it left;
+    None: those at the end of the step.
+    """
 
     found: Mapping[str, bytes]
     unreadable: tuple[Damaged, ...]
     seen: Observation
+    log_end: int = -1
+    left: Mapping[str, bytes] | None = None
 
 
 _NO_WORLD = World()
@@ -863,7 +875,8 @@ _NO_PART: frozenset[str] = frozenset()
 _UNENDED = Failed("start", "it did not come to an end")
 
 
-_FROM_OUTSIDE = (FileDamaged, FilePlanted, ConfigChanged)
+_FROM_OUTSIDE = (ChangeConfig, Damage, PlantFile, During, Session)
+"""Ops that may change something from outside; nobody does that beside others."""
 
 
 class Step:
@@ -875,9 +888,7 @@ class Step:
         services: the services of which it ran rounds.
         clock_moves_ms: by how many ms each op in it moved the clock.
         seen: the observation of the op.
-        ended: the run in which the op began; or, without a start, the only one.
-        begun: the run that the newest successful start began, and that goes on; None if
-            there is none.
+        runs: the run in which the op began, and those that its successful starts began.
         batches: the messages of each answered batch, with its answer.
         reads: every answered read, in the order of the answers.
         starts: every start, oldest first.
@@ -900,12 +911,10 @@ class Step:
     __slots__ = (
         "acts",
         "batches",
-        "begun",
         "clock_moves_ms",
         "crash",
         "damaged",
         "disk_actions",
-        "ended",
         "entries",
         "faults",
         "first_mtime_ms",
@@ -922,6 +931,7 @@ class Step:
         "raised",
         "reads",
         "rounds",
+        "runs",
         "seen",
         "services",
         "spoilt",
@@ -945,8 +955,7 @@ class Step:
             self.clock_moves_ms = moves
         self.entries = entries
         self.seen: Observation = _UNENDED
-        self.ended = Life()
-        self.begun: Life | None = None
+        self.runs = [Life()]
         # Few of these happen in a step: what nothing is added to needs no list.
         self.batches: Sequence[tuple[tuple[MessageToPut, ...], Put]] = ()
         self.reads: Sequence[tuple[Read, Answer]] = ()
@@ -1041,31 +1050,42 @@ class Step:
         return [one for one in self.pulls_answered if one.number not in asked]
 
     @property
-    def lives(self) -> tuple[Life, ...]:
-        """The runs of the store in this step, oldest first."""
-        return (self.ended,) if self.begun is None else (self.ended, self.begun)
+    def ended(self) -> Life:
+        """The runs before the one that goes on, as one; or the only run."""
+        runs = self.runs
+        if len(runs) == 1:
+            return runs[0]
+        over = runs if self.crash is not None else runs[:-1]
+        return over[0] if len(over) == 1 else _joined(over)
+
+    @property
+    def begun(self) -> Life | None:
+        """The run that the newest successful start began, unless a crash ended it."""
+        is_begun = len(self.runs) > 1 and self.crash is None
+        return self.runs[-1] if is_begun else None
 
     @property
     def has_put(self) -> bool:
         """Whether anything was put in any run."""
-        return bool(self.ended.puts or (self.begun is not None and self.begun.puts))
+        return any(run.puts for run in self.runs)
 
     @property
     def puts(self) -> list[PutOf]:
         """All puts of the step, of all runs."""
-        return [put for life in self.lives for put in life.puts]
+        return [put for run in self.runs for put in run.puts]
 
     @property
     def deletions(self) -> list[Deletion]:
         """All deletions of topics and queues in the step."""
-        if self.begun is None:
-            return self.ended.deletions
-        return [*self.ended.deletions, *self.begun.deletions]
+        first, *later = self.runs
+        if not later:
+            return first.deletions
+        return [deletion for run in self.runs for deletion in run.deletions]
 
     @property
     def stops(self) -> list[Stopped]:
         """All stops in the step that came to their end."""
-        return [stop for life in self.lives for stop in life.stops]
+        return [stop for run in self.runs for stop in run.stops]
 
     @property
     def ends_awaited(self) -> list[EndAwaited]:
@@ -1080,14 +1100,31 @@ class Step:
         return bool(moves) and min(moves) < 0
 
     @property
-    def changed_since_its_start(self) -> bool:
-        """Whether files or options were changed from outside after its newest start."""
-        is_changed = False
-        for entry in reversed(self.entries):
-            if isinstance(entry.event, StartEnded):
-                return is_changed
-            is_changed |= isinstance(entry.event, _FROM_OUTSIDE)
-        return False
+    def changed_after(self) -> frozenset[int]:
+        """After how many starts something was changed from outside."""
+        numbers: set[int] = set()
+        starts = 0
+        for entry in self.entries if isinstance(self.op, _FROM_OUTSIDE) else ():
+            starts += isinstance(entry.event, StartBegan)
+            if isinstance(entry.event, FileDamaged | FilePlanted | ConfigChanged):
+                numbers.add(starts)
+        return frozenset(numbers)
+
+    @property
+    def ends_as_it_ran(self) -> bool:
+        """Whether neither a crash nor a change came after its newest start."""
+        return self.crash is None and len(self.starts) not in self.changed_after
+
+    @property
+    def changes(self) -> list[tuple[int, ChangeConfig]]:
+        """The changes of options, each with how many starts came before it."""
+        changes: list[tuple[int, ChangeConfig]] = []
+        starts = 0
+        for entry in self.entries if isinstance(self.op, _FROM_OUTSIDE) else ():
+            starts += isinstance(entry.event, StartBegan)
+            if isinstance(entry.event, ConfigChanged):
+                changes.append((starts, entry.event.change))
+        return changes
 
     @property
     def set_back_ms(self) -> int:
@@ -1132,11 +1169,18 @@ class Step:
 
         A part is a file or folder directly in the store's directory, with all below it.
         """
-        if not self.met:
-            return _NO_PART
-        return frozenset(
-            [one.path.partition("/")[0] for one in self.met if one.call not in SILENT]
-        )
+        return _parts_of(self.met)
+
+    @property
+    def failed_since_its_start(self) -> frozenset[str]:
+        """As ``failed_parts``, of the calls after its newest start."""
+        met: list[FaultMet] = []
+        for entry in reversed(self.entries if self.met else ()):
+            if isinstance(entry.event, StartEnded):
+                break
+            if isinstance(entry.event, FaultMet):
+                met.append(entry.event)
+        return _parts_of(met)
 
     @property
     def fails_calls(self) -> bool:
@@ -1150,11 +1194,8 @@ class Step:
         met = self.met
         return bool(met) and any(one.call == "read" for one in met)
 
-    def _life(self) -> Life:
-        return self.ended if self.begun is None else self.begun
-
     def _begin_put(self, number: int, event: PutAsked) -> None:
-        life = self._life()
+        life = self.runs[-1]
         life.puts += [(message, None) for message in event.messages]
         life.spans += [(number, -1)] * len(event.messages)
 
@@ -1174,15 +1215,16 @@ class Step:
 
     def _life_of(self, asked: int) -> Life:
         """The run in which a put was asked; a start may have ended since."""
-        if self.begun is not None and any(s[0] == asked for s in self.begun.spans):
-            return self.begun
-        return self.ended
+        for run in reversed(self.runs):
+            if any(span[0] == asked for span in run.spans):
+                return run
+        return self.runs[0]
 
     def _end_deletion(self, number: int, event: DeletionEnded) -> None:
         del number
         asked = self.entries[event.asked].event
         assert isinstance(asked, DeletionAsked), asked
-        for life in self.lives:
+        for life in self.runs:
             for place, (op, _) in enumerate(life.deletions):
                 if op is asked.op and life.deletions[place][1] is None:
                     life.deletions[place] = (op, event.seen)
@@ -1192,7 +1234,7 @@ class Step:
         del number
         self.stop_took_ms = event.took_ms
         if isinstance(event.seen, Stopped):
-            self._life().stops.append(event.seen)
+            self.runs[-1].stops.append(event.seen)
             self.late_actions += event.late_actions
 
     def _begin_start(self, number: int, event: StartBegan) -> None:
@@ -1203,22 +1245,18 @@ class Step:
     def _end_start(self, number: int, event: StartEnded) -> None:
         del number
         *before, begun = self.starts
-        self.starts = [*before, begun._replace(seen=event.seen)]
+        ended = Start(
+            begun.found, begun.unreadable, event.seen, event.log_end, event.left
+        )
+        self.starts = [*before, ended]
         self.still_held = event.still_held
         if isinstance(event.seen, Started):
-            self._join_lives()
-            self.begun, self.log_end = Life(), event.log_end
-
-    def _join_lives(self) -> None:
-        if self.begun is not None:
-            for name in Life.__slots__:
-                getattr(self.ended, name).extend(getattr(self.begun, name))
-            self.begun = None
+            self.runs.append(Life())
+            self.log_end = event.log_end
 
     def _end_life(self, number: int, event: LifeEnded) -> None:
         del number
         self.crash = event.crash
-        self._join_lives()  # both are over, and one law of a crash is for all
 
     def _end_op(self, number: int, event: OpEnded) -> None:
         del number
@@ -1230,6 +1268,24 @@ class Step:
         del number
         self.is_alone = False
         self.is_together = self.is_together or event.together
+
+
+def _joined(runs: Sequence[Life]) -> Life:
+    """What was done in several runs, as if in one."""
+    life = Life()
+    for run in runs:
+        for name in Life.__slots__:
+            getattr(life, name).extend(getattr(run, name))
+    return life
+
+
+def _parts_of(met: Sequence[FaultMet]) -> frozenset[str]:
+    """The parts of the store on which calls failed, of those that a fault met."""
+    if not met:
+        return _NO_PART
+    return frozenset(
+        [one.path.partition("/")[0] for one in met if one.call not in SILENT]
+    )
 
 
 def _adds(name: str, part: str = "") -> Callable[[Step, int, Any], None]:
@@ -1256,12 +1312,12 @@ def _take_read(step: Step, number: int, event: ReadAnswered) -> None:
         span = ReadSpan(
             event.read, event.answer, event.asked, number, asked.stands, event.stands
         )
-        step._life().reads.append(span)
+        step.runs[-1].reads.append(span)
 
 
 def _take_deletion(step: Step, number: int, event: DeletionAsked) -> None:
     del number
-    step._life().deletions.append((event.op, None))
+    step.runs[-1].deletions.append((event.op, None))
 
 
 def _take_stop(step: Step, number: int, event: StopBegan) -> None:

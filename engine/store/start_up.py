@@ -649,8 +649,8 @@ class StartUp:
         checkpoint.logics_msg_timestamp = logics
         # The log is durable to its end by now, or the start has failed.
         checkpoint.physic_msg_timestamp = scan.newest_timestamp
-        index = min(checkpoint.index_msg_timestamp, scan.newest_timestamp)
-        checkpoint.index_msg_timestamp = max(0, index)
+        if checkpoint.index_msg_timestamp > scan.newest_timestamp:
+            checkpoint.index_msg_timestamp = 0  # it is that of no record
         checkpoint.confirm_phy_offset = _within(checkpoint.confirm_phy_offset, scan.end)
         checkpoint.master_flushed_offset = _within(
             checkpoint.master_flushed_offset, scan.end

@@ -136,11 +136,16 @@ class Controls:
         self._watches.append(Watch(self.actions + n, cut, event))
         self._find_stop()
 
-    def end_watch(self) -> bool:
-        """Remove the newest watch; return whether it had fired (False: none)."""
-        if not self._watches:
+    def end_watch(self, event: Callable[[], None] | None = None) -> bool:
+        """Remove the newest watch; return whether it had fired (False: none).
+
+        With ``event``, the one for that event: others may have begun theirs since.
+        """
+        of_event = [one for one in self._watches if event in (None, one.event)]
+        if not of_event:
             return False
-        watch = self._watches.pop()
+        watch = of_event[-1]
+        self._watches.remove(watch)
         self._find_stop()
         return watch.fired
 

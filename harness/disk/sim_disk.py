@@ -230,9 +230,9 @@ class SimDisk:
         """
         self._controls.pause_by(pause)
 
-    def end_watch(self) -> bool:
-        """Remove the newest ``at_action``; return whether it had fired."""
-        return self._controls.end_watch()
+    def end_watch(self, event: Callable[[], None] | None = None) -> bool:
+        """Remove the newest ``at_action``, or ``event``'s; whether it had fired."""
+        return self._controls.end_watch(event)
 
     def allow(self, actions: int, reads: int) -> None:
         """Allow this many actions and reads from now on; one more raises ``Hang``."""

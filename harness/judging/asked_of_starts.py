@@ -132,7 +132,7 @@ _crash_proof(
 _crash_proof((dispatched_offset_is_in_the_queues,))
 # A failed sync may have left an index file that is told as durable and that nobody
 # writes again before it is synced anew.
-_crash_proof((ended_files_are_whole,), Fact.WRITTEN_STAYS)
+_crash_proof((ended_files_are_whole,), Fact.WRITTEN_STAYS, Fact.CHECKPOINT_IS_WHOLE)
 _crash_proof((marked_bytes_are_unchanged, record_of_deletions_is_whole))
 
 
@@ -261,8 +261,8 @@ def _ask_rec_13(at: StoreUp) -> Breaches:
     where=lambda at: at.start.last_exit_ok and at.found.has_checkpoint,
 )
 def _ask_cp_4_at_store_up(at: StoreUp) -> Breaches:
-    now = at.look.image().checkpoint
-    return marks_never_move_backwards.judge(at.found.checkpoint, now)
+    left = at.left.checkpoint
+    return marks_never_move_backwards.judge(at.found.checkpoint, left)
 
 
 @asked(recovered_log_is_a_prefix, on=RotRecovered)

@@ -278,7 +278,7 @@ class Judge:
         before = known.left_by_start
         self.ask(
             [
-                StoreUp(*at, found, seen),
+                StoreUp(*at, found, seen, at.look.image()),
                 StartLeft(*at, before, found, left, ended, known.tampering.is_found),
             ]
         )

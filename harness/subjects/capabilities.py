@@ -85,8 +85,11 @@ class StepsIn(Protocol):
     def on_action(self, at_action: int, cut: int, event: Callable[[], None]) -> None:
         """Let ``event`` happen at the n-th disk action from now, once."""
 
-    def end_watch(self) -> bool:
-        """Remove the event that has not happened; return whether it had happened."""
+    def end_watch(self, event: Callable[[], None] | None = None) -> bool:
+        """Remove an event that has not happened; return whether it had happened.
+
+        None: the newest, which is the only one of a subject that runs one op at a time.
+        """
 
     def crash(self, crash: Crash) -> BaseException:
         """End this life of the store as ``crash`` says; the store is down after.

@@ -180,8 +180,9 @@ class ChildStore:
         self._events.append(event)
         self._ask("on_action", at_action, cut, len(self._events) - 1)
 
-    def end_watch(self) -> bool:
-        """Remove the event; return whether it had fired."""
+    def end_watch(self, event: Callable[[], None] | None = None) -> bool:
+        """Remove the newest event; return whether it had fired."""
+        del event
         if self._events:
             self._events.pop()
         return self._process is None or bool(self._ask("end_watch"))

@@ -756,14 +756,16 @@ class Interpreter:
         self._running.is_starting = True
         self._note(who, StartBegan(subject.files(), subject.unreadable()))
         seen: Observation = _UNENDED
-        log_end = -1
+        log_end, left = -1, None
         try:
             seen = subject.start()
             if isinstance(seen, Started):
                 log_end = subject.positions().max_phy_offset
+                left = None if self._running.is_alone else subject.files()
         finally:
             self._running.is_starting = False
-            self._note(who, StartEnded(seen, log_end, subject.left_by_start()))
+            held = subject.left_by_start()
+            self._note(who, StartEnded(seen, log_end, held, left))
         if isinstance(seen, Started):
             offsets = subject.offsets()
             if offsets is not None:
@@ -828,12 +830,13 @@ class Interpreter:
         self._note(who, OthersMayAct(together=False))
         waiting: list[Callable[[], Observation]] = []
         cut = op.event.cut if isinstance(op.event, Crash) else 0
-        self._subject.on_action(
-            max(1, op.at_action), cut, lambda: self._happen(op.event, waiting)
-        )
+        event = partial(self._happen, op.event, waiting)
+        self._subject.on_action(max(1, op.at_action), cut, event)
+        if isinstance(op.op, AdvanceClock) and op.op.ms > 0 and who != MAIN:
+            self._stall(op.op.ms, who)
         seen = self._do(op.op, who)
-        if not self._subject.end_watch():
-            self._happen(op.event, waiting)
+        if not self._subject.end_watch(event):
+            event()
         if isinstance(op.event, DiskFault):
             return Interrupted(seen, Armed(self._heal(who)))
         return Interrupted(seen, waiting[0]())

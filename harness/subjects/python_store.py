@@ -686,9 +686,9 @@ class PythonStore:
         """Let ``event`` happen at the n-th disk action from now."""
         self.disk.at_action(at_action, cut, event)
 
-    def end_watch(self) -> bool:
-        """Remove the event; return whether it had fired."""
-        return self.disk.end_watch()
+    def end_watch(self, event: Callable[[], None] | None = None) -> bool:
+        """Remove the event, or the newest; return whether it had fired."""
+        return self.disk.end_watch(event)
 
     def fail(self, fault: DiskFault) -> None:
         """Make calls to the disk fail."""

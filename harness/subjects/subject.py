@@ -308,8 +308,9 @@ class _Completed:
         """No action is counted: the event happens after the op."""
         del at_action, cut, event
 
-    def end_watch(self) -> bool:
+    def end_watch(self, event: Callable[[], None] | None = None) -> bool:
         """The event has not happened yet."""
+        del event
         return False
 
     def crash(self, crash: Crash) -> BaseException:

@@ -435,6 +435,14 @@ class Consumption(Forked):
         known = [self.taken.get(queue), self.shares.get(queue), self.leaving.get(queue)]
         return any(one is not None and one.was_reset for one in known)
 
+    def has_another(self, queue: OneQueue) -> bool:
+        """Whether another consumer of the group may have the queue, too."""
+        key = self.key_of(queue)
+        return any(
+            one.client != queue.client and self.key_of(one) == key
+            for one in (*self.shares, *self.leaving, *self.taken)
+        )
+
     def told_to_begin(self, queue: OneQueue, offset: int) -> None:
         """Record that a broker tells a consumer to begin its queue at an offset.
 

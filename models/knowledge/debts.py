@@ -69,7 +69,8 @@ class Debts(Forked):
         """Note the failed flushes and deletions of a step, and its clock."""
         if life_ended or step.starts or step.ended.stops:
             self.failed = frozenset()
-            self.may_be_amid = False
+            begun = step.begun.deletions if step.begun is not None else ()
+            self.may_be_amid = any(seen is None for _, seen in begun)
             self.forgive()
         elif step.raised or step.ended.puts:
             told = {answer.status for _, answer in step.ended.puts if answer}

@@ -13,7 +13,7 @@ from enum import Enum
 
 from crashmq.models.files.checkpoint import CheckpointImage
 from crashmq.models.files.store_image import StoreImage
-from crashmq.models.history import ConfigChanged, Step
+from crashmq.models.history import Step
 from crashmq.models.knowledge.consumption import Consumption
 from crashmq.models.knowledge.debts import Debts
 from crashmq.models.knowledge.delays import Delays
@@ -28,7 +28,7 @@ from crashmq.models.laws.around import Spoilt
 from crashmq.models.laws.judged import Judged
 from crashmq.models.messages import MessageToPut, bit_map_at
 from crashmq.models.observations import Crashed, Positions
-from crashmq.models.ops import EVERYTHING, Capability, ChangeConfig, During, Session
+from crashmq.models.ops import EVERYTHING, Capability, ChangeConfig
 from crashmq.models.plain_state import fork_of_fields
 from crashmq.models.program import HOUR_MS, Setup
 
@@ -36,11 +36,11 @@ EVERYWHERE = frozenset({""})
 LOG = ("commitlog",)
 QUEUES = ("consumequeue", "consumequeue_ext")
 INDEX = ("index",)
+CHECKPOINT = ("checkpoint",)
 DISPATCHED = (*LOG, *QUEUES, *INDEX)
 """What dispatch reads and writes."""
 EVERY_QUEUE: QueueKey = ("", -1)
 _NO_QUEUE: frozenset[QueueKey] = frozenset()
-_MAY_CHANGE = (ChangeConfig, During, Session)
 
 
 class End(Enum):
@@ -74,7 +74,7 @@ class Knowledge:
             that is unknown.
         checkpoint: the one that no crash may take back; None if unknown.
         checkpoint_is_torn: a crash came during a write of the checkpoint, or a power
-            loss before any was known to be synced.
+            loss before any was known to be synced, or a write of it failed.
         left_by_start: the files that the newest start left, if nothing came since.
         capabilities: what the subject can do beyond the core.
         in_doubt: the queues whose content is unknown; with ``EVERY_QUEUE``, all. Empty
@@ -179,6 +179,13 @@ class Knowledge:
             level_max=setup.delay_levels.level_max,
         )
 
+    def saw_failures(self, step: Step) -> None:
+        """Note on which parts of the store calls failed in a step."""
+        self.failed_parts |= step.failed_parts
+        # A write that failed may have come half-way.
+        written = {one.path for one in step.met if one.call == "write"}
+        self.checkpoint_is_torn |= not written.isdisjoint(CHECKPOINT)
+
     def saw_faults(self, step: Step, unsynced: Callable[[], Container[str]]) -> None:
         """Note what a disk fault of the step may have damaged.
 
@@ -205,13 +212,10 @@ class Knowledge:
         size = self.setup.log_file_size
         return self.model.expirable_until(size, old_ms, dispatches=step.may_dispatch)
 
-    def saw_changes(self, step: Step) -> None:
+    def saw_changes(self, changes: Iterable[tuple[int, ChangeConfig]]) -> None:
         """Note the options of the store that have another value from now on."""
-        if not isinstance(step.op, _MAY_CHANGE):
-            return
-        for _, _, event in step.entries:
-            if isinstance(event, ConfigChanged):
-                self._configured(event.change)
+        for _, change in changes:
+            self._configured(change)
 
     def _configured(self, change: ChangeConfig) -> None:
         setup = self.setup = self.setup.changed(change)
@@ -239,15 +243,19 @@ class Knowledge:
         if step.crash.kind == "power_loss":
             self.tampering.add(self.promises.lost_power())
 
-    def started(self, image: StoreImage) -> None:
-        """Note a start that has recovered: the files it found are on the medium."""
+    def started(self, image: StoreImage, failed_since: frozenset[str]) -> None:
+        """Note a start that has recovered: the files it found are on the medium.
+
+        ``failed_since``: the parts on which calls failed in its step after it.
+        """
         self.model.indexed = image.index(self.setup.index_slots).reach
         self.tampering.mended()
-        self.failed_parts, self.checkpoint_is_torn = frozenset(), False
+        self.failed_parts = failed_since
         self.promises.renewed()
         self.end = End.ABORT_STAYS
         # A start has synced it, unless it believed that nobody had taken abort.
         is_lost = self.tampering.abort_taken or not image.has_checkpoint
+        self.checkpoint_is_torn = not self.works(CHECKPOINT)
         self.checkpoint = None if is_lost else image.checkpoint
 
     def state(self) -> list[object]:

@@ -293,6 +293,7 @@ class StoreUp(Moment):
 
     found: StoreImage
     start: Started
+    left: StoreImage
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from crashmq.models.files.deleted import ALL_QUEUES
+from crashmq.models.files.store_image import StoreImage
 from crashmq.models.history import Deletion, Life, Step
 from crashmq.models.knowledge.expiry import CLEANERS
 from crashmq.models.knowledge.knowledge import EVERYWHERE, LOG, QUEUES, End, Knowledge
@@ -69,11 +70,11 @@ from crashmq.models.observations import (
     Ran,
     Refused,
     Skipped,
+    Started,
     Stopped,
     TopicsCleaned,
 )
 from crashmq.models.ops import (
-    ChangeConfig,
     CleanTopics,
     Consume,
     DeleteTopic,
@@ -92,14 +93,8 @@ EndedDeletions: TypeAlias = list[tuple[QueueKey, int]]
 
 def walk(at: At) -> Iterator[Moment]:
     """Update what is known by each event of a step; yields moments for the judge."""
-    step, known = at.step, at.known
-    is_before = bool(step.starts) and not step.changed_since_its_start
-    if is_before or isinstance(step.op, ChangeConfig):
-        known.saw_changes(step)
-        yield from _walk_step(at)
-    else:  # what the step did, it did under the options of before
-        yield from _walk_step(at)
-        known.saw_changes(step)
+    yield from _walk_step(at)
+    at.known.saw_changes(at.step.changes)
 
 
 def _walk_step(at: At) -> Iterator[Moment]:
@@ -107,7 +102,7 @@ def _walk_step(at: At) -> Iterator[Moment]:
     step, known = at.step, at.known
     if step.raised or step.starts:
         yield OpOver(*at)
-    if step.reads and known.setup.checks_crc:
+    if step.reads and known.setup.checks_crc and not step.changes:
         yield CheckedReads(*at)
     if not step.is_alone:
         known.saw_faults(step, at.look.unsynced_from)
@@ -132,7 +127,7 @@ def _walk_step(at: At) -> Iterator[Moment]:
         yield from walk_asked(at)
         if "reput" in step.services:
             yield DispatchSeen(*at)
-    if step.turned or step.starts or step.has_put:
+    if step.turned or step.starts or step.has_put or step.raised:
         yield from walk_turned(at)
     elif step.crash is not None or at.now.max_phy_offset < 0:
         known.rounds.end_life()
@@ -153,38 +148,32 @@ def _walk_lives(at: At) -> Iterator[Moment]:
         _see_nothing_begin_later(at)
         yield from walk_reads(at)
         return
-    end_before = known.model.end
     if step.batches or step.has_put:
         yield PutsOver(*at)
-    in_flight = yield from _walk_puts(at, step.ended)
-    yield from walk_reads_of(at, step.ended, in_flight)
-    if step.ended.stops:
-        yield from _walk_stops(at, step.ended.stops, end_before)
-    changed_since = step.changed_since_its_start
-    if not changed_since:
-        _see_changes(at)
-    known.failed_parts |= step.failed_parts
+    in_flight = yield from _walk_run(at, step.runs[0])
+    _see_changes(at, 0)
+    known.saw_failures(step)
     if len(step.starts) > 1:
         known.end = End.UNKNOWN  # what ended before which of them
     found = [look.image_of(start.found) for start in step.starts]
-    for start, image in zip(step.starts, found, strict=True):
-        yield FilesFound(*at, image)
-        if known.setup.delivers_delayed:
-            yield DelaysFound(*at, start.found)
-    if step.starts and step.fails_reads:
-        known.checkpoint = None  # it may have lowered its mark for what it missed
+    if found:
+        yield from _found(at, 0, found)
+    if step.starts and (step.fails_reads or known.checkpoint_is_torn):
+        # It may have lowered its mark for what it missed, or a time that was torn.
+        known.checkpoint = None
     _see_cut_short(known, step)
+    has_put_since = any(run.puts or run.deletions for run in step.runs[1:])
+    if step.crash is None or has_put_since:
+        in_flight = yield from _walk_starts(at, found, in_flight)
+    else:
+        for number in range(1, len(found)):
+            _see_changes(at, number)
+            yield from _found(at, number, found)
+    if step.starts:
+        _see_changes(at, len(step.starts))
     if step.crash is not None:
         known.crashed(step, in_flight)
         return
-    for number, (start, image) in enumerate(zip(step.starts, found, strict=True)):
-        if number:
-            known.end = End.UNKNOWN
-        yield from walk_start(at, start, image)
-        if known.setup.delivers_delayed:
-            yield from walk_loaded(at, start, number)
-    if changed_since:
-        _see_changes(at)
     if step.starts and not step.is_alone:
         known.saw_faults(step, at.look.unsynced_from)  # it may have met that start too
         if known.promises.errors_come_late:
@@ -203,10 +192,53 @@ def _walk_lives(at: At) -> Iterator[Moment]:
     yield from walk_reads(at)
 
 
-def _see_changes(at: At) -> None:
-    """Note what was changed from outside in the step."""
+def _found(at: At, number: int, found: Sequence[StoreImage]) -> Iterator[Moment]:
+    """The moments of what a start of the step has found."""
+    yield FilesFound(*at, found[number])
+    if at.known.setup.delivers_delayed:
+        yield DelaysFound(*at, at.step.starts[number].found)
+
+
+def _walk_run(at: At, run: Life) -> Generator[Moment, None, InFlight]:
+    """Walk one run that is over; returns the puts without an answer."""
+    end_before = at.known.model.end
+    in_flight = yield from _walk_puts(at, run)
+    yield from walk_reads_of(at, run, in_flight)
+    if run.stops:
+        yield from _walk_stops(at, run.stops, end_before)
+    return in_flight
+
+
+def _walk_starts(
+    at: At, found: Sequence[StoreImage], in_flight: InFlight
+) -> Generator[Moment, None, InFlight]:
+    """Walk the starts, and the runs after them but for one that goes on.
+
+    ``found`` are the files that they found, and ``in_flight`` the puts without an
+    answer before the first; returns those of the newest run.
+    """
+    step, known = at.step, at.known
+    runs = iter(step.runs[1:])
+    for number, (start, image) in enumerate(zip(step.starts, found, strict=True)):
+        if number:
+            known.end = End.UNKNOWN
+            _see_changes(at, number)
+            yield from _found(at, number, found)
+        known.saw_changes([one for one in step.changes if one[0] <= number])
+        yield from walk_start(at, start, image)
+        if known.setup.delivers_delayed:
+            yield from walk_loaded(at, start, number)
+        run = next(runs) if isinstance(start.seen, Started) else None
+        if run is not None and run is not step.begun:
+            in_flight = yield from _walk_run(at, run)
+            _see_cut_short(known, step)
+    return in_flight
+
+
+def _see_changes(at: At, starts: int) -> None:
+    """Note what was changed from outside after so many starts of the step."""
     step, known, look, _ = at
-    if step.damaged or step.planted:
+    if (step.damaged or step.planted) and starts in step.changed_after:
         known.tampering.saw(
             step,
             look.all_files(),
@@ -261,7 +293,7 @@ def _walk_puts(at: At, life: Life) -> Generator[Moment, None, InFlight]:
         yield PutsOrdered(*at, spans)
     for key, dead_below in deletions:
         model.delete(key, dead_below)
-    if step.crash is None:
+    if step.crash is None or life is not step.runs[-1]:
         model.in_flight += in_flight
     return in_flight
 
@@ -453,6 +485,7 @@ def _walk_services(at: At) -> Iterator[Moment]:
         # log, and a start lowers them.
         mark = look.image().checkpoint.mark
         known.checkpoint = known.checkpoint and known.checkpoint._replace(mark=mark)
+        known.checkpoint_is_torn = False
 
 
 def _walk_running(at: At) -> Iterator[Moment]:

@@ -218,12 +218,13 @@ def _owes_from(at: At, queue: OneQueue, begin: int, taken: Taken) -> None:
     """Record where a consumer begins in a queue, be it that its group had no offset.
 
     If it has asked an earlier life of the broker where to begin, and that is lost, its
-    group may have begun at a higher offset since.
+    group may have begun at a higher offset since. Whoever has the queue besides may
+    tell where it has begun itself.
     """
     known = at.known.consumption
     key, owed = known.key_of(queue), known.owed
-    is_late = taken.life != known.life
-    owed.begins(key, begin, is_anew=taken.is_anew(begin) and not is_late)
+    is_first = taken.life == known.life and not known.has_another(queue)
+    owed.begins(key, begin, is_anew=taken.is_anew(begin) and is_first)
     if taken.may_be_anew:
         owed.began_again_at(key, begin)
 

@@ -76,7 +76,7 @@ def walk_opaque(at: At) -> Iterator[Moment]:
 def _doubt_what_was_disturbed(at: At) -> None:
     """Doubt every queue after damage of files or a disk fault."""
     step, known = at.step, at.known
-    known.failed_parts |= step.failed_parts
+    known.saw_failures(step)
     if not step.is_alone:
         known.saw_faults(step, at.look.unsynced_from)
     if step.damaged or step.planted:
@@ -163,7 +163,7 @@ def _walk_starts(at: At) -> Iterator[Moment]:
         if isinstance(seen, Started):
             known.tampering.mended()
             known.promises.renewed()
-            known.failed_parts = frozenset()
+            known.failed_parts = step.failed_since_its_start
             known.model.begin_life()
             known.end = End.ABORT_STAYS
 

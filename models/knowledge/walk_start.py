@@ -18,7 +18,7 @@ from crashmq.models.files.queue import UNIT_SIZE
 from crashmq.models.files.record import MAGIC_V1, MAGIC_V2, Record
 from crashmq.models.files.rot import rotten_records
 from crashmq.models.files.store_image import StoreImage, read_store
-from crashmq.models.history import Deletion, Start, Step
+from crashmq.models.history import Start, Step
 from crashmq.models.knowledge.knowledge import LOG, End, Knowledge
 from crashmq.models.knowledge.moments import (
     At,
@@ -70,13 +70,13 @@ def walk_start(at: At, start: Start, found: StoreImage) -> Iterator[Moment]:
     if isinstance(seen, Refused):
         return
     if seen.damaged or known.is_degraded:
-        yield from _adopt_around(at, seen, found)
+        yield from _adopt_around(at, start, seen, found)
     else:
         if log_was_damaged:
             known.model.log_damaged(over.at_full_size.commit_log.max_phy_offset)
         tampering.abort_taken &= seen.last_exit_ok or known.setup.has_index
-        yield StoreUp(*at, found, seen)
-        yield from _adopt(at)
+        yield StoreUp(*at, found, seen, _left(at, start))
+        yield from _adopt(at, start)
     left, known.left_by_start = known.left_by_start, None
     if at.step.is_alone:  # else what others wrote is there too
         files = at.look.files()
@@ -315,10 +315,15 @@ def _misfit(found: StoreImage, setup: Setup, damaged: set[str]) -> str:
     return ""
 
 
-def _adopt(at: At) -> Iterator[Moment]:
-    """Adopt what a start recovered; records past its end were put since."""
+def _left(at: At, start: Start) -> StoreImage:
+    """The files that a start left; others may have changed them later in the step."""
+    return at.look.image() if start.left is None else at.look.image_of(start.left)
+
+
+def _adopt(at: At, start: Start) -> Iterator[Moment]:
+    """Adopt what a start recovered."""
     step, known, look, now = at
-    model, image, end = known.model, look.image(), step.log_end
+    model, image, end = known.model, _left(at, start), start.log_end
     log = image.commit_log
     rotten = _rotten(known, log)
     if rotten:
@@ -329,28 +334,24 @@ def _adopt(at: At) -> Iterator[Moment]:
         yield RotRecovered(*at, records, sound)
         known.tampering.log_has_hidden_rot = True
         return
-    recovered = log.records
-    if recovered and recovered[-1].phy_offset >= end:
-        recovered = tuple(r for r in recovered if r.phy_offset < end)
     built = {queue.key: queue.end for queue in image.consume_queues}
     is_damaged = bool(known.tampering.damaged)
     log_is_gone = is_damaged and not log.files
     if log_is_gone:
         # Then no unit of theirs has a record, nor did one expire.
         built = {queue.key: queue.first_number for queue in image.consume_queues}
-    later = step.begun.deletions if step.begun is not None else ()
-    places_found = _deletions_at_start(model, log.deleted, later, end)
+    deletions = log.deleted.places
     yield LogRecovered(
         *at,
-        recovered,
+        log.records,
         model.live_messages(log.min_phy_offset),
         model.floor if model.floor is not None else model.floor_kill,
         log.min_phy_offset,
-        places_found,
+        deletions,
         end,
     )
-    deleted = deletions_known(model, places_found, built, log.min_phy_offset, end)
-    model.adopt(recovered, built, log.min_phy_offset, deleted)
+    deleted = deletions_known(model, deletions, built, log.min_phy_offset, end)
+    model.adopt(log.records, built, log.min_phy_offset, deleted)
     if known.works(LOG):
         model.min_certain = log.min_phy_offset
     model.min_certain = min(model.min_certain, log.min_phy_offset)
@@ -364,28 +365,11 @@ def _adopt(at: At) -> Iterator[Moment]:
     elif is_damaged and log.min_phy_offset:
         queues = image.consume_queues
         model.number_empty_queues({q.key: q.end_of_last_file for q in queues})
-    known.started(image)
-    yield FilesAtRest(*at, image, now.reput_from_offset)
-
-
-def _deletions_at_start(
-    model: ReferenceModel,
-    found: DeletedImage,
-    later: Sequence[Deletion],
-    log_end: int,
-) -> dict[QueueKey, int]:
-    """The phy_offsets of deletions as the start found them.
-
-    ``found`` is what the files say now, after the deletions ``later`` in the step.
-    """
-    places = dict(found.places)
-    for op, _ in later:
-        for key in {key for key in (*places, *model.deleted) if key[0] == op.topic}:
-            if key in model.deleted:
-                places[key] = min(model.deleted[key], log_end)
-            else:
-                del places[key]
-    return places
+    known.started(image, step.failed_since_its_start)
+    if step.ends_as_it_ran and start is step.starts[-1]:
+        yield FilesAtRest(*at, look.image(), now.reput_from_offset)
+    else:  # nobody knows how far it had dispatched
+        yield FilesAtRest(*at, image, 0)
 
 
 def deletions_known(
@@ -458,16 +442,18 @@ def _is_odd(record: Record) -> bool:
     return any(True for _ in oddities(record))
 
 
-def _adopt_around(at: At, start: Started, found: StoreImage) -> Iterator[Moment]:
+def _adopt_around(
+    at: At, start: Start, seen: Started, found: StoreImage
+) -> Iterator[Moment]:
     """Adopt what a start with on_damage=serve has kept.
 
     Nothing can be judged from here on if a record was damaged in bytes that no checksum
     covers, or could not be read while the start looked for it.
     """
-    step, known, look, _ = at
+    step, known = at.step, at.known
     tampering, model = known.tampering, known.model
     tampering.note_degraded()
-    degraded, image, end = tampering.degraded, look.image(), step.log_end
+    degraded, image, end = tampering.degraded, _left(at, start), start.log_end
     log = image.commit_log
     whole = {
         record.phy_offset: record
@@ -476,8 +462,8 @@ def _adopt_around(at: At, start: Started, found: StoreImage) -> Iterator[Moment]
     }
     # Adopted without a mark after a crash, the log ends at the first damage.
     is_unmarked = found.checkpoint.mark is None and known.setup.adopt
-    is_cut = is_unmarked and not start.damaged
-    if is_cut or _is_unsure_around(step, start, degraded, whole):
+    is_cut = is_unmarked and not seen.damaged
+    if is_cut or _is_unsure_around(step, seen, degraded, whole):
         tampering.log_has_hidden_rot = True
     else:
         floor = model.floor if model.floor is not None else model.floor_kill
@@ -485,16 +471,16 @@ def _adopt_around(at: At, start: Started, found: StoreImage) -> Iterator[Moment]
         bases = [file.base for file in found.commit_log.files]
         begin = min(bases, default=0) if mark is None else 0
         floors = Floors(floor, _served_until(found, mark), begin)
-        yield LogRecoveredAround(*at, whole, floors, start)
+        yield LogRecoveredAround(*at, whole, floors, seen)
         degraded.lost += [
             m.phy_offset for m in model.messages if m.phy_offset not in whole
         ]
         _adopt_whole(model, list(whole.values()), image, degraded.queues)
-        degraded.is_on, degraded.queues, degraded.listed = True, [], start.damaged
+        degraded.is_on, degraded.queues, degraded.listed = True, [], seen.damaged
         degraded.ranges = [
             (begin, min(e, end)) for begin, e in degraded.ranges if begin < end
         ]
-    known.started(image)
+    known.started(image, step.failed_since_its_start)
     known.checkpoint = None
 
 

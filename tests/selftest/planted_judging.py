@@ -115,7 +115,7 @@ _FOUND_AGAIN = ("judge", "Judge.judge_found_again")
 _AGAIN = (
     ("J34", *_FOUND_AGAIN, "self.ask([FilesFound(*at, found)])", "pass"),
     ("J35", *_FOUND_AGAIN, "self.ask([over])", "pass"),
-    ("J36", *_FOUND_AGAIN, "StoreUp(*at, found, seen),", ""),
+    ("J36", *_FOUND_AGAIN, "StoreUp(*at, found, seen, at.look.image()),", ""),
     (
         *("J37", *_FOUND_AGAIN),
         *("StartLeft(*at, before, found, left, ended, known.tampering.is_found),", ""),

@@ -52,6 +52,9 @@ LEFT_OUT = probe("index_service.load.unreadable", "a file that cannot be read wa
 FOREIGN = probe("index_service.load.foreign", "a path that is no index file was met")
 DROPPED = probe("index_service.recover.dropped", "an index file was removed at a start")
 SETTLED = probe("index_service.recover.settled", "a start repaired an index file")
+TORN = probe(
+    "index_service.recover.torn", "the time of the index was none of a full file's"
+)
 ROLLED = probe("index_service.flush.rolled", "a full index file was made durable")
 EXPIRED = probe(
     "index_service.delete_expired", "an index file of expired records was removed"
@@ -198,6 +201,12 @@ class IndexService:
         self._unsettled = [one for one in audit.recounts if one.needs_settling]
         self._names_are_durable = clean
         said = self._checkpoint.index_msg_timestamp
+        ends = {file.header.end_timestamp for file in kept if file.is_full}
+        is_older = any(file.header.end_timestamp < said for file in kept)
+        if is_older and not (clean or said in ends):
+            # Files go from the oldest on, so no file had it: a crash has torn it.
+            TORN.hit()
+            said = self._checkpoint.index_msg_timestamp = 0
         for recount in audit.recounts:
             file = recount.file
             is_durable = clean or file.header.end_timestamp < said
