@@ -94,7 +94,8 @@ def renamed(root: Path, chance: Random) -> None:
     path = chance.choice([p for p in sorted(root.rglob("*")) if p.exists()])
     target = path.with_name(chance.choice(NAMES))
     if chance.random() < 0.3:
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        is_folder = path.is_dir() and not path.is_symlink()
+        shutil.rmtree(path) if is_folder else path.unlink()
     elif not target.exists():
         path.rename(target)
 
