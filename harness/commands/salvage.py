@@ -86,6 +86,11 @@ def _say(done: Salvaged, out: Path) -> None:
         )
     if done.renumbered:
         say(f"  {done.renumbered:,} messages have a lower queue_offset than before")
+    if done.rebuilt.was_rocksdb:
+        say(
+            "  RocksDB kept the queues, and these are files: a broker with storeType="
+            "defaultRocksDB finds no message there"
+        )
     for topic in sorted(done.rebuilt.deleted):
         say(
             printable(

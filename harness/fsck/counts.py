@@ -15,7 +15,7 @@ Source: CommitLog#recoverNormally, #recoverAbnormally, ConsumeQueue#recover,
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
@@ -27,15 +27,15 @@ from crashmq.harness.fsck.next_start import (
     replayed_from,
     strangers_at,
 )
+from crashmq.harness.fsck.queues_left import QueueLeft, dispatched_from, queues_left
 from crashmq.harness.fsck.releases import Release, release_of
 from crashmq.models.files.inferred_deletions import LogAfterDeletions
 from crashmq.models.files.log import LogImage, QueueKey
-from crashmq.models.files.queue import UNIT_SIZE, QueueImage, Unit
+from crashmq.models.files.queue import Unit
 from crashmq.models.files.record import Record, as_listed
 from crashmq.models.files.store_image import ROCKSDB_PATH, StoreImage
 from crashmq.models.laws.judged import Judged, listed_among, was_cut_here
 
-_RECOVERED_FILES = 3
 _LIGHT_PREFIX = "%LMQ%"
 _BATCH_DIR = "batchconsumequeue/"
 _Read: TypeAlias = "tuple[int, Record]"
@@ -317,18 +317,11 @@ def _lost_by_rocketmq(
     if ROCKSDB_PATH in image.files:
         return {}  # its queues are built again from the log
     cut = cut_by_rocketmq(image, release).phy_offset
-    left = {
-        queue.key: _units_left(queue, live, cut) for queue, live in image.live_units
-    }
-    highest = max([_max_phy(units) for units in left.values() if units], default=-1)
+    left = queues_left(image, cut)
     if image.abort:
-        dispatched_from = replayed_from(image, release)
-    elif release == "5.1":
-        dispatched_from = cut
-    elif release == "5.4":
-        dispatched_from = highest + 1  # the record that begins there is left out
+        first = replayed_from(image, release)
     else:
-        dispatched_from = max(0, highest)
+        first = dispatched_from(release, cut, left.values())
     log = image.commit_log
     strangers = _strangers(log)
     lost: dict[QueueKey, int] = {}
@@ -339,8 +332,8 @@ def _lost_by_rocketmq(
         held = [*chain.get(key, ()), *beyond.get(key, ())]
         read = [(record.phy_offset, record) for record in held]
         read += strangers.get(key, [])
-        served = _Served(log, left.get(key, ()))
-        served.dispatch(sorted(read, key=_by_place), dispatched_from, cut)
+        served = _Served(log, left.get(key, QueueLeft()))
+        served.dispatch(sorted(read, key=_by_place), first, cut)
         is_gone = _is_not_in(served, cut)
         if gone := log.those(held, is_gone):
             lost[key] = log.count(gone)
@@ -366,7 +359,8 @@ class _Served:
     Source: ConsumeQueue#putMessagePositionInfo.
     """
 
-    def __init__(self, log: LogImage, units: tuple[Unit, ...]) -> None:
+    def __init__(self, log: LogImage, left: QueueLeft) -> None:
+        units = left.units
         self._log = log
         self._places = {(one.queue_offset, one.phy_offset, one.size) for one in units}
         self._runs: list[tuple[int, int, int]] = []
@@ -375,8 +369,8 @@ class _Served:
             ends = before.phy_offset, after.phy_offset
             if between > 0 and log.runs.get(ends) == between:
                 self._runs.append((*ends, before.queue_offset + 1))
-        self._end = units[-1].queue_offset + 1 if units else -1
-        self._newest = _max_phy(units)
+        self._end = left.end
+        self._newest = left.newest
 
     def __contains__(self, record: Record) -> bool:
         if _place(record) in self._places:
@@ -444,45 +438,3 @@ def _strangers(log: LogImage) -> dict[QueueKey, list[tuple[int, Record]]]:
                 key = record.topic, record.queue_id
                 found.setdefault(key, []).append((at, record))
     return found
-
-
-def _max_phy(units: tuple[Unit, ...]) -> int:
-    """ConsumeQueue's maxPhysicOffset: where the record of its last unit ends."""
-    return units[-1].phy_offset + units[-1].size if units else 0
-
-
-def _units_left(
-    queue: QueueImage, live: tuple[Unit, ...], cut: int
-) -> tuple[Unit, ...]:
-    """A queue's units after #recover and #truncateDirtyLogicFiles.
-
-    The last three files are read up to the first unit of zeros; then files are removed
-    from the end whose first unit points past the log, and the last one left is cut at
-    its first such unit. Of earlier files nothing is looked at.
-    """
-    units = [*live, *queue.stray_units]
-    bases = [file.base // UNIT_SIZE for file in queue.files]
-    recovered = bases[-_RECOVERED_FILES:][0] if bases else 0
-    end = next(
-        (n for n in _holes(queue, units) if n >= recovered),
-        units[-1].queue_offset + 1 if units else 0,
-    )
-    units = [unit for unit in units if unit.queue_offset < end]
-    for base in reversed(bases):
-        of_file = [unit for unit in units if unit.queue_offset >= base]
-        if not of_file:
-            continue
-        wrong = next((u.queue_offset for u in of_file if u.phy_offset >= cut), None)
-        if wrong is None:
-            break
-        units = [unit for unit in units if unit.queue_offset < wrong]
-        if wrong > base:
-            break
-    return tuple(units)
-
-
-def _holes(queue: QueueImage, units: list[Unit]) -> Iterable[int]:
-    """The numbers at which units of zeros begin."""
-    for before, after in pairwise(units):
-        if not queue.follow(before, after):
-            yield before.queue_offset + 1

@@ -14,6 +14,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from crashmq.harness.fsck.queues_left import (
+    dispatched_from,
+    empty_file_at,
+    highest,
+    queues_left,
+)
 from crashmq.harness.fsck.releases import Release, release_of
 from crashmq.models.files.checkpoint import Mark
 from crashmq.models.files.log import LogFile, LogImage, LogStop
@@ -90,6 +96,31 @@ def _refusals(image: StoreImage, release: Release) -> Iterator[str]:
     for path in ("abort/", "checkpoint/", "lock/"):
         if path in image.files:
             yield f"refuses: {path} is a directory."
+    if release in ("5.1", "5.3.2"):
+        yield from _empty_queue_files(image, release)
+
+
+def _empty_queue_files(image: StoreImage, release: Release) -> Iterator[str]:
+    """A queue's last file without a unit, to which nothing is dispatched.
+
+    Source: ConsumeQueue#correctMinOffset, which reads 20 bytes before the file then.
+    """
+    log = image.commit_log
+    if not any(empty_file_at(queue, queue.end) for queue in image.consume_queues):
+        return
+    cut = cut_by_rocketmq(image, release).phy_offset
+    left = queues_left(image, cut)
+    if highest(left.values()) >= cut:
+        return  # then its first bytes are taken for a unit
+    first = dispatched_from(release, cut, left.values())
+    if image.abort:
+        first = replayed_from(image, release)
+    for key, one in left.items():
+        path = empty_file_at(image.queue_at[key], one.end)
+        unlisted = image.unlisted_records.get(key, ())
+        is_met = any(record.phy_offset >= first for record in unlisted)
+        if path and one.end * UNIT_SIZE > log.min_phy_offset and not is_met:
+            yield f"refuses: {path} has no unit, and none is appended there."
 
 
 def _size_of(image: StoreImage, path: str) -> int:
@@ -248,15 +279,16 @@ def replayed_from(image: StoreImage, release: Release) -> int:
     """The base of the first log file whose records the next start reads.
 
     Source: CommitLog#recoverNormally, the last three files; #recoverAbnormally, the
-    newest whose first record is older than the checkpoint by three seconds. Since 5.4
-    ConsumeQueueStore#isMappedFileMatchedRecover: the newest whose first record some
+    newest whose first record is older than the checkpoint by three seconds. After an
+    orderly end since 5.3.2, after a crash since 5.4
+    (ConsumeQueueStore#isMappedFileMatchedRecover): the newest whose first record some
     queue has reached; after a crash the checkpoint's sixth field says how far, or its
     second time, without three seconds.
     """
     files, checkpoint = image.commit_log.files, image.checkpoint
     if not files:
         return 0
-    if release == "5.4":
+    if release == "5.4" or (release == "5.3.2" and not image.abort):
         return _replayed_as_of_5_4(image)
     if not image.abort:
         return files[-_REPLAYED_FILES:][0].base
@@ -325,25 +357,28 @@ def _cut_units(image: StoreImage, end: int) -> Iterator[str]:
 def _dispatched(image: StoreImage, end: int, release: Release) -> Iterator[str]:
     """Records of no unit: RocketMQ dispatches what it replays after a crash.
 
-    After an orderly end it begins at the log's end, whatever the queues lack.
+    After an orderly end it begins where ``dispatched_from`` says.
     """
-    is_ours = image.checkpoint.mark is not None
-    first = replayed_from(image, release) if image.abort and not is_ours else 0
+    is_ours, log = image.checkpoint.mark is not None, image.commit_log
+    lists = image.unlisted_records.values()
+    below = end
     if image.abort:
+        below = replayed_from(image, release)
+    elif not is_ours and any(lists):
+        below = dispatched_from(release, end, queues_left(image, end).values())
+    if image.abort or not is_ours:
+        first = 0 if is_ours else below
         runs = (
             f"dispatches to {missing.where}: {missing.expected}."
             for missing in missing_units(image, end, first=first)
         )
         yield from some_of(runs, "runs of units to dispatch")
-    below = first if image.abort else end
-    lists = image.unlisted_records.values()
-    log = image.commit_log
-    left = [log.those(records, lambda r: r.phy_offset < below) for records in lists]
-    if any(left) and not is_ours:
-        first = min(records[0].phy_offset for records in left if records)
+    left_out = [log.those(records, lambda r: r.phy_offset < below) for records in lists]
+    if any(left_out) and not is_ours:
+        first = min(records[0].phy_offset for records in left_out if records)
         yield (
-            f"leaves {sum(map(log.count, left))} records without a unit, the first of "
-            f"them at {log.where(first)}: it does not look at them. A start "
+            f"leaves {sum(map(log.count, left_out))} records without a unit, the first "
+            f"of them at {log.where(first)}: it does not look at them. A start "
             f"of a copy that has a file `abort` and no `checkpoint` dispatches all."
         )
 

@@ -6,13 +6,13 @@ from typing import Final, Literal, TypeAlias
 
 from crashmq.models.files.store_image import StoreImage
 
-Release: TypeAlias = Literal["4.9", "5.1", "5.4"]
+Release: TypeAlias = Literal["4.9", "5.1", "5.3.2", "5.4"]
 """The first of the releases that share their rules of a start."""
-RELEASES: Final[tuple[Release, ...]] = ("4.9", "5.1", "5.4")
+RELEASES: Final[tuple[Release, ...]] = ("4.9", "5.1", "5.3.2", "5.4")
 
 
 def release_of(image: StoreImage) -> Release:
-    """The releases that the files show traces of; without any, 5.1 to 5.3."""
+    """The releases that the files show traces of; without any, 5.1 to 5.3.1."""
     raw = bytes(image.files.get("checkpoint", b"")[24:48])
     if any(raw[16:]):
         return "5.4"

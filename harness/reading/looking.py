@@ -136,12 +136,18 @@ def units_in(files: list[tuple[int, Bytes]]) -> Iterator[tuple[int, int, int, in
 
 def is_unit_of(queues: QueueFiles, record: Record) -> bool:
     """Whether the unit of a record stands in the files of its queue."""
+    return code_of_unit(queues, record) is not None
+
+
+def code_of_unit(queues: QueueFiles, record: Record) -> int | None:
+    """The tags code of a record's unit in its queue's files; None: it has none."""
     at = record.queue_offset * UNIT_SIZE
     for base, data in queues.get((record.topic, record.queue_id), ()):
         if base <= at <= base + len(data) - UNIT_SIZE:
-            phy_offset, size, _ = _UNIT.unpack_from(data, at - base)
-            return (phy_offset, size) == (record.phy_offset, record.size)
-    return False
+            phy_offset, size, code = _UNIT.unpack_from(data, at - base)
+            is_its = (phy_offset, size) == (record.phy_offset, record.size)
+            return int(code) if is_its else None
+    return None
 
 
 def message_at(

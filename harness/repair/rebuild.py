@@ -1,8 +1,9 @@
 """Queues, index and checkpoint made again from a log that is whole.
 
-Nothing of the old ones is asked but their sizes. A topic that the broker's list does
-not have was deleted, and is not listed again; a queue that counts from 0 again was made
-again, and its earlier messages are not listed.
+Nothing of the old ones is asked but their sizes, and when delayed messages are due,
+which hangs on the levels that the broker had when they came. A topic that the broker's
+list does not have was deleted, and is not listed again; a queue that counts from 0
+again was made again, and its earlier messages are not listed.
 
 In place, what is made again is prepared beside the store and then exchanged, one name
 after the other. As long as that lasts the store has a file ``abort`` and no checkpoint,
@@ -13,10 +14,14 @@ so that whoever starts meanwhile reads the whole log; what was replaced is kept 
 from __future__ import annotations
 
 import json
+import os
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
@@ -47,6 +52,7 @@ from crashmq.harness.repair.copying import (
     sync_folder,
     sync_tree,
 )
+from crashmq.harness.repair.due_times import DueTimes
 from crashmq.harness.repair.units import Sizes, UnitWriter
 from crashmq.models.files.deleted import DELETED_PATH, NOTHING_DELETED, read_deleted
 from crashmq.models.files.index import guessed_slots
@@ -55,9 +61,9 @@ from crashmq.models.files.inferred_deletions import (
     may_be_deleted,
     topics_listed,
 )
-from crashmq.models.files.log import common_size
 from crashmq.models.files.queue import UNIT_SIZE
 from crashmq.models.files.record import Bytes, Record
+from crashmq.models.files.store_image import ROCKSDB_PATH
 
 BACKUP: Final = "rebuild.backup"
 STAGE: Final = "rebuild.new"
@@ -76,6 +82,7 @@ class Rebuilt:
         deleted: topics that were not listed, since they were deleted.
         again: queues that count from 0 again.
         unlisted: records whose number does not follow, and that have no unit.
+        was_rocksdb: RocksDB kept the queues, and keeps none of what was made.
     """
 
     messages: int = 0
@@ -86,28 +93,45 @@ class Rebuilt:
     deleted: set[str] = field(default_factory=set)
     anew: set[str] = field(default_factory=set)
     unlisted: int = 0
+    was_rocksdb: bool = False
 
 
 def sizes_of(files: Mapping[str, Bytes], places: Places) -> Sizes:
-    """The sizes of the store's own files; of what it has none, the configuration's."""
+    """The configuration's sizes, else those of the store's own files, or RocketMQ's."""
     default = Sizes()
-    queues = [len(d) for p, d in files.items() if _is_of(p, "consumequeue", 4)]
-    whole = common_size([], [size for size in queues if size])
-    whole -= whole % UNIT_SIZE
+    queue_size = places.queue_file_size or _queue_size(files) or default.queue_file_size
     index = [(p, d) for p, d in sorted(files.items()) if _is_of(p, "index", 2)]
     for _, data in index:
         slots = places.index_slots or guessed_slots(data)
         if slots:
-            return Sizes(
-                whole or places.queue_file_size or default.queue_file_size,
-                slots,
-                (len(data) - 40 - 4 * slots) // UNIT_SIZE,
-            )
+            entries = (len(data) - 40 - 4 * slots) // UNIT_SIZE
+            return Sizes(queue_size, slots, places.index_entries or entries)
     return Sizes(
-        whole or places.queue_file_size or default.queue_file_size,
+        queue_size,
         places.index_slots or default.index_slots,
         places.index_entries or default.index_entries,
     )
+
+
+def _queue_size(files: Mapping[str, Bytes]) -> int:
+    """The size that queue files are meant to have; 0 if they do not show it.
+
+    Two files of a queue show it by their names, and more than half of all files by
+    their lengths: those of a copy may have lost their zeros, each has another then.
+    """
+    bases: dict[str, list[int]] = {}
+    lengths: Counter[int] = Counter()
+    for path, data in files.items():
+        if _is_of(path, "consumequeue", 4):
+            folder, _, name = path.rpartition("/")
+            bases.setdefault(folder, []).append(int(name))
+            if size := len(data) - len(data) % UNIT_SIZE:
+                lengths[size] += 1
+    apart = [b - a for of in bases.values() for a, b in pairwise(sorted(of))]
+    if apart:
+        return min(apart)
+    size, count = max(lengths.items(), key=itemgetter(1), default=(0, 0))
+    return size if 2 * count > lengths.total() else 0
 
 
 def _is_of(path: str, top: str, parts: int) -> bool:
@@ -139,17 +163,19 @@ def rebuild(
     """
     with made_whole(out) as partial:
         made = make_units(found, places, partial, all_topics=all_topics, tell=tell)
-        pieces, _ = log_pieces(found.files)
+        pieces, size = log_pieces(found.files)
         for number, piece in enumerate(pieces):
             tell("copying log files", number, len(pieces))
             if not piece.limit:
                 continue
             source = found.paths[piece.path]
             target = partial / "commitlog" / f"{piece.base:020d}"
-            if link and number < len(pieces) - _WRITTEN_FILES:
+            is_fit = len(piece.data) == size
+            if link and is_fit and number < len(pieces) - _WRITTEN_FILES:
                 link_file(source, target)
             else:
                 copy_file(source, target)
+                os.truncate(target, size)  # RocketMQ refuses any other length
             if piece.base + piece.limit > made.end:
                 erase(target, max(0, made.end - piece.base))
         (partial / "commitlog").mkdir(exist_ok=True)
@@ -175,7 +201,7 @@ def make_units(
     Raises:
         CannotRepair: the log is damaged, so that messages would be lost.
     """
-    made = Rebuilt()
+    made = Rebuilt(was_rocksdb=ROCKSDB_PATH in found.files)
     writer = UnitWriter(out, sizes_of(found.files, places))
     (out / "consumequeue").mkdir(parents=True, exist_ok=True)
     (out / "index").mkdir(exist_ok=True)
@@ -183,6 +209,7 @@ def make_units(
     raw = found.files.get(DELETED_PATH)
     deleted = NOTHING_DELETED if raw is None else read_deleted(raw)
     queues = queue_files(found.files)
+    times = DueTimes(queues, places.delay_ms)
     for record in whole_log(records_in(found.files, tell), queues):
         made.messages += record.is_indexed
         made.end = record.end
@@ -197,7 +224,8 @@ def make_units(
             if listed.queue_offset == 0 and writer.next_of(key) > 0:
                 writer.restart(key)
                 made.anew.add(f"{key[0]}/{key[1]}")
-            made.unlisted += not writer.put_unit(listed, fills_holes=fills_holes)
+            due = times.due(listed)
+            made.unlisted += not writer.put_unit(due, fills_holes=fills_holes)
     writer.close()
     made.queues, made.units = writer.queues, writer.units
     made.index_files = writer.index_files
@@ -269,7 +297,19 @@ def rebuild_in_place(
             f"`crashmq rebuild {root} --in-place --undo` takes it back; or move that "
             f"directory away."
         )
-    for piece in log_pieces(found.files)[0]:
+    if ROCKSDB_PATH in found.files:
+        raise CannotRepair(
+            f"RocksDB keeps the queues of {root}, and its broker would find none in "
+            f"files. Leave --in-place out. Nothing was changed."
+        )
+    pieces, size = log_pieces(found.files)
+    for piece in pieces:
+        if piece.limit and len(piece.data) != size:
+            raise CannotRepair(
+                f"{root / piece.path} has {len(piece.data)} bytes, and RocketMQ "
+                f"refuses any but {size}. Leave --in-place out and name a directory "
+                f"with --out. Nothing was changed."
+            )
         if Path(piece.path).name != f"{piece.base:020d}":
             raise CannotRepair(
                 f"{root / piece.path} holds the log from {piece.base} on. Give it the "

@@ -5,6 +5,10 @@ the store time plus the delay of its level (``messageDelayLevel``). If the level
 unknown, they are inferred: if most units of a level have the same delay of whole
 seconds, it is the level's. A damaged unit has a delay that no other has.
 
+A broker may be given other levels between two lives: units keep the times that they
+got. So units in a row that have another delay in common, of whole seconds, were put
+under other levels, and so may be the first or the last unit of a queue alone.
+
 Source: CommitLog#checkMessageAndReturnSize, ScheduleMessageService
 #computeDeliverTimestamp.
 """
@@ -14,6 +18,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 
 from crashmq.models.files.message_delay_level import DEFAULT_LEVELS
 from crashmq.models.files.queue import QueueImage
@@ -32,11 +38,24 @@ def with_delay_levels(image: StoreImage, told: Sequence[int] = ()) -> StoreImage
             inferred from the units.
     """
     waits = _by_level(told) if told else _waits_of_units(image)
-    if not waits:
+    others = _waits_of_other_lives(image, waits, is_told=bool(told))
+    if not waits and not others:
         return image
     log = image.commit_log
-    records = tuple([_due(record, waits, len(told)) for record in log.records])
-    return replace(image, commit_log=replace(log, records=records))
+    records = [_due(record, waits, len(told)) for record in log.records]
+    if others:
+        records = [
+            record._replace(tags_code=record.store_timestamp + wait)
+            if (wait := others.get(record.phy_offset)) is not None
+            else record
+            for record in records
+        ]
+    return replace(image, commit_log=replace(log, records=tuple(records)))
+
+
+def is_wait(wait: int) -> bool:
+    """Whether a level can have this delay, in ms: whole seconds."""
+    return wait > 0 and wait % 1000 == 0
 
 
 def _by_level(told: Sequence[int]) -> dict[int, int]:
@@ -57,16 +76,48 @@ def _waits_of_units(image: StoreImage) -> dict[int, int]:
 
 def _wait_of(queue: QueueImage, image: StoreImage) -> int:
     """The delay in ms that most of a level's units have; 0 if they do not agree."""
-    waits: Counter[int] = Counter()
-    for unit in queue.units:
-        record = image.commit_log.record_at.get(unit.phy_offset)
-        if record is not None and record.topic == SCHEDULE_TOPIC:
-            waits[unit.tags_code - record.store_timestamp] += 1
+    waits = Counter([wait for _, wait in _waits_in(queue, image)])
     if not waits:
         return 0
     wait, count = waits.most_common(1)[0]
-    is_wait = wait > 0 and wait % 1000 == 0
-    return wait if is_wait and count > _AGREED_MIN * waits.total() else 0
+    return wait if is_wait(wait) and count > _AGREED_MIN * waits.total() else 0
+
+
+def _waits_in(queue: QueueImage, image: StoreImage) -> list[tuple[int, int]]:
+    """The phy_offset and the delay in ms of each delayed message that has a unit."""
+    found = []
+    for unit in queue.units:
+        record = image.commit_log.record_at.get(unit.phy_offset)
+        if record is not None and record.topic == SCHEDULE_TOPIC:
+            wait = unit.tags_code - record.store_timestamp
+            found.append((unit.phy_offset, wait))
+    return found
+
+
+def _waits_of_other_lives(
+    image: StoreImage, waits: Mapping[int, int], *, is_told: bool
+) -> dict[int, int]:
+    """By phy_offset the delay in ms of messages that were put under other levels.
+
+    Levels that somebody told are those of the last life, so a level's last unit has
+    them, or they are not this store's.
+    """
+    found: dict[int, int] = {}
+    for queue in image.consume_queues:
+        if queue.topic != SCHEDULE_TOPIC:
+            continue
+        level = queue.queue_id + 1
+        usual = waits.get(level, DEFAULT_LEVELS.delay_ms(level))
+        of_units = _waits_in(queue, image)
+        if is_told and of_units and of_units[-1][1] != usual:
+            continue
+        at_ends = (of_units[:1], of_units[-1:])
+        for wait, group in groupby(of_units, itemgetter(1)):
+            run = list(group)
+            is_run = len(run) > 1 or run in at_ends
+            if wait != usual and is_wait(wait) and is_run:
+                found |= dict(run)
+    return found
 
 
 def _due(record: Record, waits: Mapping[int, int], highest: int) -> Record:

@@ -36,8 +36,14 @@ from rocketmq import Brokers, Server
 from crashmq.harness.fsck.fsck import FsckReport, fsck
 from crashmq.harness.fsck.releases import Release
 
-RELEASES: dict[str, Release] = {"4.9.8": "4.9", "5.3.0": "5.1", "5.5.1": "5.4"}
+RELEASES: dict[str, Release] = {
+    "4.9.8": "4.9",
+    "5.3.0": "5.1",
+    "5.3.3": "5.3.2",
+    "5.5.1": "5.4",
+}
 NAMES = [f"{version}-{end}" for version in THREE for end in ("plain", "plain-killed")]
+NAMES.append("5.3.3-plain")
 ALL = [(name, damage) for damage in DAMAGES for name in NAMES]
 GATE = len(NAMES) + 1
 """The gate takes each of so many, so that all damages and stores are met."""
@@ -105,6 +111,10 @@ def test_the_table_says_what_is_whole_and_what_is_lost(
         ("5.5.1-plain", queue_folder_gone, 14),
         ("5.5.1-plain", queues_of_an_older_copy, 7),
         ("5.5.1-plain", all_queues_gone, 0),
+        ("5.3.3-plain", queue_folder_gone, 14),
+        ("5.3.3-plain", queues_of_an_older_copy, 7),
+        ("5.3.3-plain", all_queues_gone, 0),
+        ("5.3.3-plain-killed", queue_files_swapped, 27),
         ("4.9.8-plain", queue_folder_gone, 13),
         ("4.9.8-plain", empty_file_behind, REFUSED),
         ("5.5.1-plain", empty_file_behind, 0),
@@ -119,6 +129,24 @@ def test_so_many_were_lost_when_rocketmq_started(
 
     told = REFUSED if counts.rocketmq_refuses else counts.lost_by_rocketmq
     assert told == lost
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_the_report_says_which_records_an_orderly_start_dispatches(
+    version: str, tmp_path: Path
+) -> None:
+    real, root = damaged(f"{version}-plain", queues_of_an_older_copy, tmp_path)
+
+    report = fsck(root, release=RELEASES[real.version])
+
+    left = [said for said in report.next_start if said.startswith("leaves ")]
+    runs = [said for said in report.next_start if said.startswith("dispatches to ")]
+    nothing_is_dispatched = version == "5.3.0"
+    assert (runs == []) == nothing_is_dispatched
+    assert len(left) == (version != "4.9.8")
+    if not nothing_is_dispatched:
+        assert all(said.startswith("leaves 1 records") for said in left)
+        assert report.counts.lost_by_rocketmq <= len(left) * 7
 
 
 @pytest.mark.slow

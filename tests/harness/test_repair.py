@@ -25,7 +25,12 @@ from crashmq.harness.reading.differing import differences
 from crashmq.harness.reading.looking import message_at
 from crashmq.harness.repair import rebuild as rebuilding
 from crashmq.harness.repair.copying import CannotRepair
-from crashmq.harness.repair.rebuild import rebuild, rebuild_in_place, undo
+from crashmq.harness.repair.rebuild import (
+    rebuild,
+    rebuild_in_place,
+    sizes_of,
+    undo,
+)
 from crashmq.harness.repair.salvage import salvage
 
 GoldenWriter = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -410,3 +415,41 @@ def test_a_topic_that_a_crash_left_without_a_folder_is_listed(
     make(find_files(places), places, tmp_path / "new")
 
     assert differing(whole, tmp_path / "new") == []
+
+
+@pytest.mark.parametrize("by_bytes", [-100, 4096])
+def test_a_log_file_of_another_length_gets_that_of_the_others(
+    by_bytes: int, tmp_path: Path
+) -> None:
+    root, places = unpack("clean", tmp_path)
+    *_, before, last = sorted((root / "commitlog").iterdir())
+    size = before.stat().st_size
+    os.truncate(last, size + by_bytes)
+    found = find_files(places)
+
+    rebuild(found, places, tmp_path / "new", link=True)
+    with pytest.raises(CannotRepair, match=f"{size + by_bytes} bytes.*but {size}"):
+        rebuild_in_place(found, places)
+
+    new = (tmp_path / "new/commitlog").iterdir()
+    assert {path.stat().st_size for path in new} == {size}
+    assert last.stat().st_size == size + by_bytes
+    assert fsck(tmp_path / "new").verdict == "CLEAN"
+
+
+def queue_size(lengths: dict[str, int], told: int = 0) -> int:
+    files = {f"consumequeue/{path}": bytes(size) for path, size in lengths.items()}
+    places = Places(Path("store"), queue_file_size=told)
+    return sizes_of(files, places).queue_file_size
+
+
+def test_queue_files_get_the_size_that_the_broker_expects() -> None:
+    """A copy that lost the zeros at the ends of files has them in many lengths."""
+    first, second = f"{0:020d}", f"{1200:020d}"
+    cut = {f"a/0/{first}": 280, f"a/1/{first}": 280, f"b/0/{first}": 460}
+
+    assert queue_size(dict.fromkeys(cut, 1200)) == 1200
+    assert queue_size({**cut, f"b/1/{first}": 700}) == 6_000_000
+    assert queue_size({**cut, f"b/0/{second}": 20}) == 1200
+    assert queue_size(cut, told=1200) == 1200
+    assert queue_size({}) == 6_000_000

@@ -24,7 +24,7 @@ from crashmq.models.files.left_out import LeftOut
 
 WHOLE = Manner(small_size=1 << 60, with_index=False)
 IN_SPLITS = Manner(small_size=0, split_size=100_000, with_index=False)
-RELEASES: tuple[Release, ...] = ("4.9", "5.1", "5.4")
+RELEASES: tuple[Release, ...] = ("4.9", "5.1", "5.3.2", "5.4")
 
 
 def left_out(root: Path) -> LeftOut:
