@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from crashmq.models.files.lazy import lazy
 from crashmq.models.files.record import Bytes, Record, parse_properties
-from crashmq.models.files.sparse import written_size
+from crashmq.models.files.sparse import next_data, written_size
 
 HEADER_SIZE = 40
 SLOT_SIZE = 4
@@ -33,6 +33,8 @@ _LOOKED_AT_MAX = 64
 _HEADER = struct.Struct(">qqqqii")
 _ENTRY = struct.Struct(">iqii")
 _CHUNK_SLOTS = 1 << 16
+_ZERO_ENTRIES_MAX = 1 << 20
+"""A count that has more entries of zeros behind the last written one is no count."""
 
 
 class IndexHeader(NamedTuple):
@@ -103,7 +105,8 @@ class IndexFileImage:
     def written_slots(self) -> dict[int, int]:
         """Every slot that is not empty, as stored."""
         found: dict[int, int] = {}
-        for first in range(0, self.slot_num, _CHUNK_SLOTS):
+        first = self._next_slot(0)
+        while first < self.slot_num:
             count = min(_CHUNK_SLOTS, self.slot_num - first)
             at = HEADER_SIZE + SLOT_SIZE * first
             part = bytes(self.data[at : at + SLOT_SIZE * count])
@@ -111,13 +114,18 @@ class IndexFileImage:
                 whole = part[: len(part) - len(part) % SLOT_SIZE]  # of a file cut short
                 numbers = struct.unpack(f">{len(whole) // SLOT_SIZE}i", whole)
                 found.update((first + n, v) for n, v in enumerate(numbers) if v)
+            first = self._next_slot(first + count)
         return found
+
+    def _next_slot(self, first: int) -> int:
+        """The first slot from ``first`` on that may be outside a hole of the file."""
+        at = next_data(self.data, HEADER_SIZE + SLOT_SIZE * first)
+        return (at - HEADER_SIZE) // SLOT_SIZE
 
     @lazy
     def written_entries(self) -> int:
         """The number of the last entry that is not all zeros, counted or not."""
-        body = self.data[self.entry_at(1) : self.entry_at(self.index_num)]
-        return _entries_in(body)
+        return _entries_in(self.data, self.entry_at(1), self.entry_at(self.index_num))
 
     def phy_offset_of(self, number: int) -> int:
         """The phy_offset in an entry, whether or not the header counts it."""
@@ -209,17 +217,19 @@ def _decode(data: Bytes, slot_num: int) -> IndexFileImage:
     index_num = max(0, len(data) - first) // ENTRY_SIZE if slot_num else 0
     end = first + ENTRY_SIZE * max(0, min(header.index_count, index_num))
     entries: tuple[IndexEntry, ...] = ()
-    if end > first + ENTRY_SIZE:
-        body = data[first + ENTRY_SIZE : end]
-        if header.index_count > index_num:  # that count is no count
-            body = body[: _entries_in(body) * ENTRY_SIZE]
-        entries = tuple(map(IndexEntry._make, _ENTRY.iter_unpack(body)))
+    begin = first + ENTRY_SIZE
+    if end > begin:
+        written = _entries_in(data, begin, end)
+        is_no_count = header.index_count > written + _ZERO_ENTRIES_MAX
+        if header.index_count > index_num or is_no_count:
+            end = begin + written * ENTRY_SIZE
+        entries = tuple(map(IndexEntry._make, _ENTRY.iter_unpack(data[begin:end])))
     return IndexFileImage(data, slot_num, index_num, header, entries)
 
 
-def _entries_in(body: Bytes) -> int:
-    """The number of the last entry that is not all zeros."""
-    return -(-written_size(body) // ENTRY_SIZE)
+def _entries_in(data: Bytes, begin: int, end: int) -> int:
+    """How many entries there are in a range of a file up to the last not of zeros."""
+    return -(-(written_size(data, begin, end) - begin) // ENTRY_SIZE)
 
 
 def guessed_slots(data: Bytes) -> int:

@@ -41,15 +41,21 @@ def next_data(data: Bytes, position: int) -> int:
     return len(data)
 
 
-def written_size(data: Bytes) -> int:
-    """The position after the last byte that is not zero; 0 if all are."""
+def written_size(data: Bytes, start: int = 0, end: int | None = None) -> int:
+    """The position after the last byte from ``start`` to ``end`` that is not zero.
+
+    ``start`` if all are. A slice of a mapped file does not know its holes, so give the
+    whole file.
+    """
+    end = len(data) if end is None else min(end, len(data))
     source = data.obj if isinstance(data, memoryview) else None
     extents: tuple[tuple[int, int], ...] = ((0, len(data)),)
     if isinstance(source, SparseMap) and len(source) == len(data):
         extents = source.extents
-    for start, end in reversed(extents):
-        for first in reversed(range(start, end, _CHUNK)):
-            part = bytes(data[first : min(first + _CHUNK, end)]).rstrip(b"\0")
+    for first, last in reversed(extents):
+        lowest, highest = max(first, start), min(last, end)
+        for at in reversed(range(lowest, highest, _CHUNK)):
+            part = bytes(data[at : min(at + _CHUNK, highest)]).rstrip(b"\0")
             if part:
-                return first + len(part)
-    return 0
+                return at + len(part)
+    return start

@@ -84,3 +84,22 @@ def test_a_terabyte_behind_a_broken_record_is_no_burden(tmp_path: Path) -> None:
 
     assert report.violations[0].where == f"{FIRST} byte 0 (phy_offset 0)"
     assert any(line.startswith("refuses: ") for line in report.next_start)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [3, 1 << 30])
+def test_an_index_file_of_a_terabyte_of_nothing_is_no_burden(
+    count: int, tmp_path: Path
+) -> None:
+    root = golden("clean").unpack(tmp_path / "store")
+    index = max((root / "index").iterdir())
+    with index.open("r+b") as file:
+        file.seek(36)
+        file.write(count.to_bytes(4, "big"))  # index_count
+    os.truncate(index, LONG)
+
+    report = fsck(root)
+
+    assert f"index/{index.name}" in {
+        breach.where.partition(" ")[0] for breach in report.violations
+    }
