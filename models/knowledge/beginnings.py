@@ -36,7 +36,8 @@ def taken_at(at: At, queue: OneQueue, offset: int, kept: int) -> Taken:
         possible = frozenset({known.reads_file(queue, offset)})
     before = known.taken.get(queue)
     if begins is not None and before is not None and known.is_locking(queue.client):
-        begins |= {before.told} - {NO_OFFSET}  # it asks twice, and keeps the lower one
+        # It asks twice, and keeps the lower one, be it that it could not commit that.
+        begins = None if before.told == NO_OFFSET else begins | {before.told}
     told = offset if kept == NOT_KNOWN else min(offset, kept)
     return Taken(possible, begins, known.life, told=told)
 

@@ -7,7 +7,7 @@ again after the log has lost its tail.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
@@ -160,14 +160,16 @@ class Share(NamedTuple):
         return self._replace(asked=queue_offset, answers=(), waiting=waiting)
 
     def begins_again(self, queue_offset: int) -> Share:
-        """The state after PULL_OFFSET_MOVED; messages not consumed yet may stay."""
+        """The state after PULL_OFFSET_MOVED; messages not consumed yet may stay.
+
+        So may a reset that the answer has told of, if it came too late to count.
+        """
         pulled = self.waiting | self.newest - self.worked
         return self._replace(
             asked=queue_offset,
             answers=(),
             waiting=pulled,
             begun=_NOWHERE,
-            was_reset=False,
             failed=(),
             given=(),
         )
@@ -293,9 +295,13 @@ class Consumption(Forked):
     life: int = 0
     subscriptions: Subscriptions = field(default_factory=Subscriptions)
 
-    def broker_started(self) -> None:
-        """Record that a broker has started, and knows only what was persisted."""
+    def broker_started(self, offsets: Mapping[OffsetKey, int]) -> None:
+        """Record that a broker has started, and knows only what was persisted.
+
+        ``offsets`` are those of groups that it has loaded.
+        """
         self.life += 1
+        self.owed.broker_started(offsets)
         self.told = {}
         self.locks.broker_started()
         self.subscriptions.broker_began()
@@ -411,7 +417,7 @@ class Consumption(Forked):
 
     def was_reset(self, key: OffsetKey, offset: int) -> None:
         """Record that a group's offset was set: it need not consume what lies below."""
-        self.owed.since[key] = offset
+        self.owed.was_reset(key, offset)
         for queue, taken in self.taken.items():
             if self.key_of(queue) == key:
                 self.taken[queue] = taken._replace(was_reset=True)

@@ -7,8 +7,9 @@ the log has lost its tail.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from crashmq.models.appended import Appended
 from crashmq.models.files.offsets import OffsetKey
@@ -18,6 +19,7 @@ from crashmq.models.knowledge.subscriptions import Passing
 from crashmq.models.plain_state import Forked
 
 _NO_MESSAGE: frozenset[str] = frozenset()
+_NOWHERE: Final = 1 << 62
 
 
 @dataclass(slots=True)
@@ -31,12 +33,28 @@ class Owed(Forked):
             for it.
         doubled: messages of which a queue had two copies when a consumer pulled them; a
             crash may have taken one since.
+        before_resets: as ``since``, before resets of this run of the broker, which a
+            crash may undo.
     """
 
     since: dict[OffsetKey, int] = field(default_factory=dict)
     done: dict[OffsetKey, frozenset[str]] = field(default_factory=dict)
     passing: list[tuple[OffsetKey, Passing]] = field(default_factory=list)
     doubled: frozenset[str] = _NO_MESSAGE
+    before_resets: dict[OffsetKey, int] = field(default_factory=dict)
+
+    def was_reset(self, key: OffsetKey, offset: int) -> None:
+        """Record that a group's offset was set: it need not consume what lies below."""
+        # One that has not begun owes nothing.
+        before = max(self.since.get(key, _NOWHERE), self.before_resets.get(key, 0))
+        self.before_resets[key] = before
+        self.since[key] = offset
+
+    def broker_started(self, offsets: Mapping[OffsetKey, int]) -> None:
+        """Record a start, which has loaded ``offsets``, be they of before a reset."""
+        for key, before in self.before_resets.items():
+            self.may_be_told(key, min(before, offsets.get(key, 0)))
+        self.before_resets = {}
 
     def begins(self, key: OffsetKey, begin: int, *, is_anew: bool) -> None:
         """Record where a group begins; ``is_anew``: it may have had no offset."""

@@ -184,9 +184,10 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
         known.shares[queue] = goes_on._replace(wanted=_wanted(at, queue))
         return
     taken, life, is_anew = known.taken.pop(queue, None), known.life, False
+    was_reset = taken is not None and taken.was_reset
     if taken is not None:
         key = known.key_of(queue)
-        possible, begins, life, was_reset, _ = taken
+        possible, begins, life, _, _ = taken
         yield QueueBegun(*at, key, queue_offset, possible, begins)
         is_anew = taken.is_anew(queue_offset)
         _owes_from(at, queue, queue_offset, taken)
@@ -198,6 +199,7 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
         wanted=_wanted(at, queue),
         begun=queue_offset,
         begins_group=is_anew,
+        was_reset=was_reset,
     )
     if taken is not None and begins_beside(at, queue):
         began = _began_perhaps(began, taken)

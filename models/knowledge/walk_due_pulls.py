@@ -11,6 +11,7 @@ from crashmq.models.history import (
     ConsumerSuspended,
     Happening,
     LocksAnswered,
+    MembersAnswered,
     OffsetRead,
     OffsetSent,
     OffsetsLoaded,
@@ -25,6 +26,7 @@ from crashmq.models.history import (
 from crashmq.models.knowledge.consumption import Share
 from crashmq.models.knowledge.due_pulls import (
     ANY_NUMBER,
+    ANY_TIME,
     FLOW_CONTROL_MS,
     REFUSED_MS,
     DuePull,
@@ -106,9 +108,17 @@ def _turned(at: At) -> str:
 
 
 def _is_rebalance(at: At, queue: OneQueue) -> bool:
-    """Whether the step is rounds of a consumer's rebalance, and it had the queue."""
+    """Whether the step is rounds of a consumer's rebalance, and it had the queue.
+
+    A broker that has started tells other members once it has heard of the consumer,
+    which may lose a queue in one round, and get it back in the next.
+    """
     step, op = at.step, at.step.op
     if not (isinstance(op, TurnConsumer) and op.task == "rebalance"):
+        return False
+    events = [entry.event for entry in step.entries]
+    told = {one.members for one in events if isinstance(one, MembersAnswered)}
+    if len(told) > 1:
         return False
     held = at.known.consumption.held.get(queue.client, ())
     return step.is_undisturbed and (queue.topic, queue.queue_id) in held
@@ -147,7 +157,11 @@ def _saw(at: At, due: DuePulls, event: Happening, at_ms: int) -> None:
             locks = at.known.consumption.is_locking(queue.client)
             consumes = not at.step.is_alone and _consumes(at, queue.client)
             brought = ANY_NUMBER if consumes else 0
+            # Beside its rebalance it may have told last that it had no queue yet.
+            had_it = locks and _turned(at) == queue.client and queue not in due.pulls
             due.given(queue, at_ms, locks=locks, brought=brought)
+            if had_it:
+                due.pulls[queue] = due.pulls[queue]._replace(least_ms=ANY_TIME)
         case LocksAnswered(client, group, granted, refused):
             its = {OneQueue(client, group, *queue) for queue in (*granted, *refused)}
             due.unsure_locks -= its
@@ -217,8 +231,9 @@ def _judged(
             due.pulls[queue] = pull.put_off(least_ms, now_ms + delay_ms)
         elif queue not in sent:
             gave_up, delay_ms = pull.state == "sent", REFUSED_MS
-            if pull.state == "found":
-                delay_ms = at.known.setup.pull_interval
+            if pull.state == "found":  # or its pause is over, and it waits for more
+                interval_ms = at.known.setup.pull_interval
+                delay_ms = max(interval_ms, _delay_ms(at, queue, pull))
             least_ms = began_ms + REFUSED_MS if gave_up else pull.least_ms
             due.pulls[queue] = pull.put_off(least_ms, now_ms + delay_ms)
 

@@ -157,7 +157,7 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 recovered.append(_recovered(at, found, rows))
                 progress.loaded(rows)
                 before, is_loaded = dict(progress.now), True
-                at.known.consumption.broker_started()
+                at.known.consumption.broker_started(dict(rows))
                 progress.members = Members()
     yield from saw_work(at)
     if step.sets_back:  # maybe behind what happened in the step, too
@@ -363,6 +363,8 @@ def _saw_asked(at: At, number: int, op: ProgressOp) -> None:
             if isinstance(seen, OffsetReset) and seen.offset >= 0:
                 progress.set(_key_of(op), seen.offset, is_certain=False)
                 progress.pending[_key_of(op)] = False
+                # Its consumers may be told before whoever resets it is answered.
+                at.known.consumption.owed.may_be_told(_key_of(op), seen.offset)
         case TakeQueue():
             progress.pending[_key_of(op)] = False
         case _:
