@@ -619,6 +619,13 @@ FEATURES = (
     ),
     Feature("ours-continued", ours_continued, committed=THREE),
     Feature("ours-continued-killed", ours_continued_killed),
-    Feature("ours-expired", ours_expired, _LONGER, loses=True),
+    Feature("ours-expired", ours_expired, _LONGER, SINCE_5, loses=True),
+    # That release leaves no sign that it ran.
+    Feature(
+        *("ours-expired-unsigned", ours_expired, _LONGER, (FIRST,)),
+        takes="refuses",
+        refused_as="a file was removed",
+        loses=True,
+    ),
     Feature("ours-nul", ours_nul, committed=(MIDDLE, NEWEST)),
 )

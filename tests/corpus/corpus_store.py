@@ -105,10 +105,13 @@ def feature_of(name: str) -> Feature:
     return BY_NAME[name.partition("-")[2]]
 
 
-def real_store(name: str, target: Path) -> Real:
-    """Unpack or copy ``<version>-<feature>`` below ``target``."""
+def real_store(name: str, target: Path, *, committed: bool = False) -> Real:
+    """Unpack or copy ``<version>-<feature>`` below ``target``.
+
+    ``committed``: its archive in any case; what a kill leaves differs by the making.
+    """
     home = target / name
-    if MADE:
+    if MADE and not committed:
         version, _, feature = name.partition("-")
         shutil.copytree(Path(MADE) / version / feature, home)
     else:

@@ -419,12 +419,12 @@ def a_topic_in_capitals(root: Path) -> None:
 
 def topics_of_another_merged(root: Path) -> None:
     """Queues of two brokers in one directory, beside the log of one."""
-    other = real_store(OTHER, root.parent / "other").root
+    other = real_store(OTHER, root.parent / "other", committed=True).root
     shutil.copytree(other / "consumequeue/orders", root / "consumequeue/orders-b")
 
 
 def a_log_file_of_another_in_the_middle(root: Path) -> None:
-    other = real_store(OTHER, root.parent / "other").root
+    other = real_store(OTHER, root.parent / "other", committed=True).root
     log_paths(root)[2].write_bytes(log_paths(other)[0].read_bytes())
 
 

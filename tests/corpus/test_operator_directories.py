@@ -25,8 +25,8 @@ NO_STORE = ("NOT A STORE", "FOREIGN LAYOUT")
 
 def made(directory: Directory, tmp_path: Path) -> tuple[Real, Truth]:
     """The directory, and what of its messages is whole."""
-    whole = real_store(directory.of, tmp_path / "whole")
-    real = real_store(directory.of, tmp_path / "made")
+    whole = real_store(directory.of, tmp_path / "whole", committed=True)
+    real = real_store(directory.of, tmp_path / "made", committed=True)
     directory.make(real.root)
     return real, truth_of(whole, real.root)
 

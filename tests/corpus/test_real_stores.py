@@ -118,9 +118,10 @@ def _unit_of(
     at = 20 * queue_offset
     folder = real.root / "consumequeue" / topic / str(queue_id)
     path = folder / f"{at // size * size:020d}"
-    if not path.is_file():
-        return None
-    unit: tuple[int, int, int] = _UNIT.unpack_from(path.read_bytes(), at % size)
+    data = path.read_bytes() if path.is_file() else b""
+    if len(data) < at % size + _UNIT.size:
+        return None  # a kill came between its creation and its growth
+    unit: tuple[int, int, int] = _UNIT.unpack_from(data, at % size)
     return unit
 
 

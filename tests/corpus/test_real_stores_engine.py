@@ -77,7 +77,7 @@ def test_fsck_finds_no_violation_once_our_engine_has_stopped(
 def test_entries_of_tags_that_our_engine_goes_on_with_are_judged(
     tmp_path: Path,
 ) -> None:
-    real = real_store("5.5.1-one-killed", tmp_path)
+    real = real_store("5.5.1-one-killed", tmp_path, committed=True)
     store = started(real.root, config_of(real.settings), newest_ms(real) + LATER_MS)
     put_mixed(store, 1_000, 4, 100)
     assert store.shutdown()

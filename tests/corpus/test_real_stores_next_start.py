@@ -116,7 +116,9 @@ def check_agreement(real: Real) -> None:
         # It loses nothing: where it would, it refuses.
         assert counts.lost_by_crashmq == 0
         assert not counts.crashmq_refuses
-        assert start.refused is None or isinstance(start.refused, StoreForeign)
+        words = real.feature.refused_as or "not by a mark of ours"
+        is_foreign = start.refused is None or isinstance(start.refused, StoreForeign)
+        assert is_foreign or words in str(start.refused)
     if start.served is None:
         return
     for one in counts.queues:
