@@ -100,11 +100,8 @@ def _say_made(made: Rebuilt, where: Path) -> None:
         say(
             printable(f"  {queue}: counts from 0 again; only what came since is listed")
         )
-    if made.was_rocksdb:
-        say(
-            "  RocksDB kept the queues, and these are files: a broker with storeType="
-            "defaultRocksDB finds no message there"
-        )
+    for warning in made.warnings:
+        say(f"  {warning}")
     if made.unlisted:
         say(f"  {made.unlisted:,} records whose number does not follow have no unit")
     say(f"next: crashmq fsck {shlex.quote(str(where))}")

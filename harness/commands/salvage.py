@@ -86,11 +86,8 @@ def _say(done: Salvaged, out: Path) -> None:
         )
     if done.renumbered:
         say(f"  {done.renumbered:,} messages have a lower queue_offset than before")
-    if done.rebuilt.was_rocksdb:
-        say(
-            "  RocksDB kept the queues, and these are files: a broker with storeType="
-            "defaultRocksDB finds no message there"
-        )
+    for warning in done.rebuilt.warnings:
+        say(f"  {warning}")
     for topic in sorted(done.rebuilt.deleted):
         say(
             printable(

@@ -83,6 +83,8 @@ class Rebuilt:
         again: queues that count from 0 again.
         unlisted: records whose number does not follow, and that have no unit.
         was_rocksdb: RocksDB kept the queues, and keeps none of what was made.
+        guessed_size: the length of queue files in bytes, if nothing showed it and
+            RocketMQ's own was taken; 0 if something did.
     """
 
     messages: int = 0
@@ -94,6 +96,24 @@ class Rebuilt:
     anew: set[str] = field(default_factory=set)
     unlisted: int = 0
     was_rocksdb: bool = False
+    guessed_size: int = 0
+
+    @property
+    def warnings(self) -> list[str]:
+        """What whoever starts a broker on the result should know."""
+        told = []
+        if self.was_rocksdb:
+            told.append(
+                "RocksDB kept the queues, and these are files: a broker with storeType="
+                "defaultRocksDB finds no message there"
+            )
+        if self.guessed_size:
+            told.append(
+                f"no queue file showed its size, so they have RocketMQ's "
+                f"{self.guessed_size:,} B; a broker with another "
+                f"mappedFileSizeConsumeQueue refuses them: tell it by --broker-conf"
+            )
+        return told
 
 
 def sizes_of(files: Mapping[str, Bytes], places: Places) -> Sizes:
@@ -201,8 +221,13 @@ def make_units(
     Raises:
         CannotRepair: the log is damaged, so that messages would be lost.
     """
-    made = Rebuilt(was_rocksdb=ROCKSDB_PATH in found.files)
-    writer = UnitWriter(out, sizes_of(found.files, places))
+    sizes = sizes_of(found.files, places)
+    is_shown = places.queue_file_size or _queue_size(found.files)
+    made = Rebuilt(
+        was_rocksdb=ROCKSDB_PATH in found.files,
+        guessed_size=0 if is_shown else sizes.queue_file_size,
+    )
+    writer = UnitWriter(out, sizes)
     (out / "consumequeue").mkdir(parents=True, exist_ok=True)
     (out / "index").mkdir(exist_ok=True)
     taken = _deleted_topics(found)

@@ -453,3 +453,19 @@ def test_queue_files_get_the_size_that_the_broker_expects() -> None:
     assert queue_size({**cut, f"b/0/{second}": 20}) == 1200
     assert queue_size(cut, told=1200) == 1200
     assert queue_size({}) == 6_000_000
+
+
+@pytest.mark.parametrize("told", ["", "mappedFileSizeConsumeQueue=1200\n"])
+def test_a_size_that_no_queue_file_shows_is_said_to_be_guessed(
+    told: str, tmp_path: Path
+) -> None:
+    root, _ = unpack("clean", tmp_path)
+    shutil.rmtree(root / "consumequeue")
+    conf = tmp_path / "broker.conf"
+    conf.write_text(told)
+    asked = ["rebuild", str(root), "--out", str(tmp_path / "new")]
+
+    done = CliRunner().invoke(main, [*asked, "--broker-conf", str(conf)])
+
+    assert done.exit_code == 0
+    assert ("no queue file showed its size" in done.stdout) == (not told)
