@@ -622,7 +622,7 @@ FEATURES = (
     Feature("ours-expired", ours_expired, _LONGER, SINCE_5, loses=True),
     # That release leaves no sign that it ran.
     Feature(
-        *("ours-expired-unsigned", ours_expired, _LONGER, (FIRST,)),
+        *("ours-expired-unsigned", ours_expired, _LONGER, (FIRST,), ()),
         takes="refuses",
         refused_as="a file was removed",
         loses=True,
