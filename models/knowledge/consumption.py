@@ -160,16 +160,14 @@ class Share(NamedTuple):
         return self._replace(asked=queue_offset, answers=(), waiting=waiting)
 
     def begins_again(self, queue_offset: int) -> Share:
-        """The state after PULL_OFFSET_MOVED; messages not consumed yet may stay.
-
-        So may a reset that the answer has told of, if it came too late to count.
-        """
+        """The state after PULL_OFFSET_MOVED; messages not consumed yet may stay."""
         pulled = self.waiting | self.newest - self.worked
         return self._replace(
             asked=queue_offset,
             answers=(),
             waiting=pulled,
             begun=_NOWHERE,
+            was_reset=False,
             failed=(),
             given=(),
         )

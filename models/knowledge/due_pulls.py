@@ -102,6 +102,12 @@ class DuePulls(Forked):
     unsure_locks: set[OneQueue] = field(default_factory=set)
     suspended: dict[str, bool] = field(default_factory=dict)
 
+    def is_awaited(self, queue: OneQueue) -> bool:
+        """Whether a consumer certainly waits for the only pull without an answer."""
+        pull = self.pulls.get(queue)
+        is_sent = pull is not None and pull.state == "sent"
+        return is_sent and self.unanswered.get(queue, 0) <= 1
+
     def began(self, client: str, at_ms: int | None) -> None:
         """Record that a client's consumer has started; ``at_ms``: when, if known."""
         self.begun_ms.pop(client, None)

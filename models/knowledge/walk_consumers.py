@@ -239,8 +239,9 @@ def _wanted(at: At, queue: OneQueue) -> Asked | None:
 def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
     known, queue = at.known.consumption, answer.queue
     yield ConsumerAnswered(*at, queue, answer.code, known.broadcasts(queue.group))
+    is_alone = at.step.is_alone
     if answer.code in (*READ, MOVED):
-        offset, is_alone = answer.next_begin_offset, at.step.is_alone
+        offset = answer.next_begin_offset
         at.known.progress.pulls_next(queue[1:], offset, is_certain=is_alone)
     share = known.shares.get(queue)
     if share is None or share.asked != answer.queue_offset:
@@ -254,8 +255,13 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
         _saw_moved(at, queue)
         again = share.begins_again(answer.next_begin_offset)
         # It may have given that pull up by now, and go on from where it asked, or from
-        # where a later pull has ended.
-        known.shares[queue] = again._replace(asked=share.asked, answers=share.answers)
+        # where a later pull has ended; then it has not heard of a reset either.
+        is_taken = is_alone and at.known.progress.due.is_awaited(queue)
+        known.shares[queue] = again._replace(
+            asked=share.asked,
+            answers=share.answers,
+            was_reset=share.was_reset and not is_taken,
+        )
         return
     if answer.code not in READ:
         return
