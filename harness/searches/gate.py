@@ -51,7 +51,7 @@ CASES = Path(__file__).resolve().parents[2] / "scenarios" / "cases"
 
 PROFILES = {
     "dev": GateProfile(
-        machine_cases=9, soak_episodes=40, shrink_runs=1000, programs_max=800
+        machine_cases=9, soak_episodes=40, shrink_runs=1000, programs_max=600
     ),
     "ci": GateProfile(
         machine_cases=500, soak_episodes=1500, shrink_runs=2000, part_timeout_s=3600.0
