@@ -10,7 +10,7 @@ A subject in another language can report the same events.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -892,7 +892,6 @@ class Step:
         batches: the messages of each answered batch, with its answer.
         reads: every answered read, in the order of the answers.
         starts: every start, oldest first.
-        log_end: the log's end after the newest start; -1 without one.
         still_held: the files that the newest failed start still holds.
         rounds: the ops of services that ended, oldest first.
         turned: the single rounds that ended, each with its event's number.
@@ -923,7 +922,6 @@ class Step:
         "is_together",
         "is_unreadable",
         "late_actions",
-        "log_end",
         "longest_wait_ms",
         "met",
         "op",
@@ -960,7 +958,6 @@ class Step:
         self.batches: Sequence[tuple[tuple[MessageToPut, ...], Put]] = ()
         self.reads: Sequence[tuple[Read, Answer]] = ()
         self.starts: Sequence[Start] = ()
-        self.log_end = -1
         self.still_held: tuple[str, ...] = ()
         self.rounds: Sequence[RoundsEnded] = ()
         self.turned: Sequence[tuple[int, RoundDone]] = ()
@@ -1077,9 +1074,6 @@ class Step:
     @property
     def deletions(self) -> list[Deletion]:
         """All deletions of topics and queues in the step."""
-        first, *later = self.runs
-        if not later:
-            return first.deletions
         return [deletion for run in self.runs for deletion in run.deletions]
 
     @property
@@ -1100,15 +1094,18 @@ class Step:
         return bool(moves) and min(moves) < 0
 
     @property
-    def changed_after(self) -> frozenset[int]:
-        """After how many starts something was changed from outside."""
-        numbers: set[int] = set()
+    def _from_outside(self) -> Iterator[tuple[int, Happening]]:
+        """What was changed from outside, with how many starts came before it."""
         starts = 0
         for entry in self.entries if isinstance(self.op, _FROM_OUTSIDE) else ():
             starts += isinstance(entry.event, StartBegan)
             if isinstance(entry.event, FileDamaged | FilePlanted | ConfigChanged):
-                numbers.add(starts)
-        return frozenset(numbers)
+                yield starts, entry.event
+
+    @property
+    def changed_after(self) -> frozenset[int]:
+        """After how many starts something was changed from outside."""
+        return frozenset([starts for starts, _ in self._from_outside])
 
     @property
     def ends_as_it_ran(self) -> bool:
@@ -1118,13 +1115,11 @@ class Step:
     @property
     def changes(self) -> list[tuple[int, ChangeConfig]]:
         """The changes of options, each with how many starts came before it."""
-        changes: list[tuple[int, ChangeConfig]] = []
-        starts = 0
-        for entry in self.entries if isinstance(self.op, _FROM_OUTSIDE) else ():
-            starts += isinstance(entry.event, StartBegan)
-            if isinstance(entry.event, ConfigChanged):
-                changes.append((starts, entry.event.change))
-        return changes
+        return [
+            (starts, event.change)
+            for starts, event in self._from_outside
+            if isinstance(event, ConfigChanged)
+        ]
 
     @property
     def set_back_ms(self) -> int:
@@ -1245,14 +1240,11 @@ class Step:
     def _end_start(self, number: int, event: StartEnded) -> None:
         del number
         *before, begun = self.starts
-        ended = Start(
-            begun.found, begun.unreadable, event.seen, event.log_end, event.left
-        )
+        ended = begun._replace(seen=event.seen, log_end=event.log_end, left=event.left)
         self.starts = [*before, ended]
         self.still_held = event.still_held
         if isinstance(event.seen, Started):
             self.runs.append(Life())
-            self.log_end = event.log_end
 
     def _end_life(self, number: int, event: LifeEnded) -> None:
         del number

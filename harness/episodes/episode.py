@@ -437,9 +437,10 @@ class Episode:
 
         So it is where the clock was set back by as much as it was moved on since.
         """
+        if service != "flush_commit_log":
+            return False
         stands = self.subject.positions()
-        is_behind = 0 <= stands.flushed_where < stands.max_phy_offset
-        return service == "flush_commit_log" and is_behind
+        return 0 <= stands.flushed_where < stands.max_phy_offset
 
     def checks_of(self, law_id: str) -> int:
         """How often a law was judged so far."""

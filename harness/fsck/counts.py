@@ -23,11 +23,12 @@ from typing import TypeAlias
 from crashmq.harness.fsck.next_start import (
     cut_by_rocketmq,
     end_after_start,
+    first_dispatched,
     is_refused_by_rocketmq,
     replayed_from,
     strangers_at,
 )
-from crashmq.harness.fsck.queues_left import QueueLeft, dispatched_from, queues_left
+from crashmq.harness.fsck.queues_left import QueueLeft, queues_left
 from crashmq.harness.fsck.releases import Release, release_of
 from crashmq.models.files.inferred_deletions import LogAfterDeletions
 from crashmq.models.files.log import LogImage, QueueKey
@@ -318,10 +319,7 @@ def _lost_by_rocketmq(
         return {}  # its queues are built again from the log
     cut = cut_by_rocketmq(image, release).phy_offset
     left = queues_left(image, cut)
-    if image.abort:
-        first = replayed_from(image, release)
-    else:
-        first = dispatched_from(release, cut, left.values())
+    first = first_dispatched(image, release, cut, left)
     log = image.commit_log
     strangers = _strangers(log)
     lost: dict[QueueKey, int] = {}

@@ -10,11 +10,12 @@ agrees.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from crashmq.harness.fsck.queues_left import (
+    QueueLeft,
     dispatched_from,
     empty_file_at,
     highest,
@@ -22,7 +23,7 @@ from crashmq.harness.fsck.queues_left import (
 )
 from crashmq.harness.fsck.releases import Release, release_of
 from crashmq.models.files.checkpoint import Mark
-from crashmq.models.files.log import LogFile, LogImage, LogStop
+from crashmq.models.files.log import LogFile, LogImage, LogStop, QueueKey
 from crashmq.models.files.places import misnamed_base
 from crashmq.models.files.queue import UNIT_SIZE, QueueFile
 from crashmq.models.files.record import MAGIC_BLANK, BadRecord, Record, parse_record
@@ -112,9 +113,7 @@ def _empty_queue_files(image: StoreImage, release: Release) -> Iterator[str]:
     left = queues_left(image, cut)
     if highest(left.values()) >= cut:
         return  # then its first bytes are taken for a unit
-    first = dispatched_from(release, cut, left.values())
-    if image.abort:
-        first = replayed_from(image, release)
+    first = first_dispatched(image, release, cut, left)
     for key, one in left.items():
         path = empty_file_at(image.queue_at[key], one.end)
         unlisted = image.unlisted_records.get(key, ())
@@ -273,6 +272,18 @@ def _is_seen(stop: LogStop, first: int) -> bool:
     is_looked_at = not stop.seen.startswith("property CRC")
     is_looked_at = is_looked_at and stop.kind not in _PASSED_OVER
     return stop.phy_offset >= first and is_looked_at
+
+
+def first_dispatched(
+    image: StoreImage, release: Release, cut: int, left: Mapping[QueueKey, QueueLeft]
+) -> int:
+    """The phy_offset from which the next start dispatches.
+
+    It ends the log at ``cut``, and ``left`` are the queues then.
+    """
+    if image.abort:
+        return replayed_from(image, release)
+    return dispatched_from(release, cut, left.values())
 
 
 def replayed_from(image: StoreImage, release: Release) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from crashmq.harness.judging.asking import Breaches, asked
 from crashmq.models.files.config_files import GROUPS_PATH
 from crashmq.models.files.record import DLQ_PREFIX, RETRY_PREFIX
+from crashmq.models.knowledge.knowledge import CONFIG
 from crashmq.models.knowledge.moments_of_consumers import (
     BackRefused,
     GroupConfigsSeen,
@@ -16,7 +17,6 @@ from crashmq.models.knowledge.moments_of_consumers import (
     TopicsNeeded,
 )
 from crashmq.models.knowledge.walk_expired import again_of
-from crashmq.models.knowledge.walk_topics import CONFIG
 from crashmq.models.laws.giving_back import (
     FIRST_DELAY_LEVEL,
     NEVER,
@@ -199,7 +199,7 @@ def _uses_no_group(at: TableTurned) -> bool:
     step = at.step
     uses_none = isinstance(step.op, EndConsumer | DeleteGroup | AskBroker | ChangeTopic)
     # Else the file may have lacked a group that could not be deleted.
-    was_whole = at.known.works((CONFIG,))
+    was_whole = at.known.works(CONFIG)
     return uses_none and step.is_alone and was_whole and at.turn.path == GROUPS_PATH
 
 

@@ -119,17 +119,20 @@ class Rebuilt:
 def sizes_of(files: Mapping[str, Bytes], places: Places) -> Sizes:
     """The configuration's sizes, else those of the store's own files, or RocketMQ's."""
     default = Sizes()
-    queue_size = places.queue_file_size or _queue_size(files) or default.queue_file_size
+    shown = places.queue_file_size or _queue_size(files)
+    queue_size, is_guessed = shown or default.queue_file_size, not shown
     index = [(p, d) for p, d in sorted(files.items()) if _is_of(p, "index", 2)]
     for _, data in index:
         slots = places.index_slots or guessed_slots(data)
         if slots:
             entries = (len(data) - 40 - 4 * slots) // UNIT_SIZE
-            return Sizes(queue_size, slots, places.index_entries or entries)
+            entries = places.index_entries or entries
+            return Sizes(queue_size, slots, entries, is_guessed)
     return Sizes(
         queue_size,
         places.index_slots or default.index_slots,
         places.index_entries or default.index_entries,
+        is_guessed,
     )
 
 
@@ -222,10 +225,9 @@ def make_units(
         CannotRepair: the log is damaged, so that messages would be lost.
     """
     sizes = sizes_of(found.files, places)
-    is_shown = places.queue_file_size or _queue_size(found.files)
     made = Rebuilt(
         was_rocksdb=ROCKSDB_PATH in found.files,
-        guessed_size=0 if is_shown else sizes.queue_file_size,
+        guessed_size=sizes.queue_file_size if sizes.is_guessed else 0,
     )
     writer = UnitWriter(out, sizes)
     (out / "consumequeue").mkdir(parents=True, exist_ok=True)

@@ -39,11 +39,15 @@ _SKIPPED_MAX: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """In bytes and in numbers; ``index_entries`` counts the unused first one."""
+    """In bytes and in numbers; ``index_entries`` counts the unused first one.
+
+    ``is_guessed``: nothing told or showed the size of queue files.
+    """
 
     queue_file_size: int = 6_000_000
     index_slots: int = 5_000_000
     index_entries: int = 20_000_000
+    is_guessed: bool = False
 
     @property
     def index_file_size(self) -> int:

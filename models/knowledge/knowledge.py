@@ -37,6 +37,8 @@ LOG = ("commitlog",)
 QUEUES = ("consumequeue", "consumequeue_ext")
 INDEX = ("index",)
 CHECKPOINT = ("checkpoint",)
+CONFIG = ("config",)
+"""The folder of a broker's tables."""
 DISPATCHED = (*LOG, *QUEUES, *INDEX)
 """What dispatch reads and writes."""
 EVERY_QUEUE: QueueKey = ("", -1)

@@ -176,8 +176,7 @@ class Topics(Forked):
 
         A broker makes them as any other topic then.
         """
-        puts = [one for one in step.acts if isinstance(one, _PUTS)]
-        named = {one.topic for one in puts if one.topic.startswith(DLQ_PREFIX)}
+        named = {one for one in _put_to(step) if one.startswith(DLQ_PREFIX)}
         for topic in sorted(named - self.sure):
             self.shapes[topic] = self.shapes_of(topic) | {Shape()}
             self.changed |= {topic}
@@ -187,8 +186,7 @@ class Topics(Forked):
 
         A topic is written before the message is put, and may be in the file then.
         """
-        puts = [one for one in step.acts if isinstance(one, _PUTS)]
-        self.possible |= {one.topic for one in puts}
+        self.possible |= _put_to(step)
 
     def saw(self, event: Happening, step: Step, promises: Promises) -> None:
         """Record an event of a step; only kinds listed in ``SEES`` matter."""
@@ -236,6 +234,11 @@ class Topics(Forked):
                 self.is_doubtful = True
             case _:
                 pass
+
+
+def _put_to(step: Step) -> frozenset[str]:
+    """The topics to which somebody puts by hand in a step."""
+    return frozenset([one.topic for one in step.acts if isinstance(one, _PUTS)])
 
 
 def _is_light(topic: str) -> bool:

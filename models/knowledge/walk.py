@@ -167,7 +167,6 @@ def _walk_lives(at: At) -> Iterator[Moment]:
         in_flight = yield from _walk_starts(at, found, in_flight)
     else:
         for number in range(1, len(found)):
-            _see_changes(at, number)
             yield from _found(at, number, found)
     if step.starts:
         _see_changes(at, len(step.starts))
@@ -193,7 +192,12 @@ def _walk_lives(at: At) -> Iterator[Moment]:
 
 
 def _found(at: At, number: int, found: Sequence[StoreImage]) -> Iterator[Moment]:
-    """The moments of what a start of the step has found."""
+    """The moments of what a start of the step has found.
+
+    Before a later one than the first, files may have been changed from outside again.
+    """
+    if number:
+        _see_changes(at, number)
     yield FilesFound(*at, found[number])
     if at.known.setup.delivers_delayed:
         yield DelaysFound(*at, at.step.starts[number].found)
@@ -222,7 +226,6 @@ def _walk_starts(
     for number, (start, image) in enumerate(zip(step.starts, found, strict=True)):
         if number:
             known.end = End.UNKNOWN
-            _see_changes(at, number)
             yield from _found(at, number, found)
         known.saw_changes([one for one in step.changes if one[0] <= number])
         yield from walk_start(at, start, image)

@@ -16,6 +16,7 @@ from crashmq.models.files.config_files import (
 )
 from crashmq.models.files.offsets import OffsetKey
 from crashmq.models.history import OffsetSent, PullReceived, PullSent
+from crashmq.models.knowledge.knowledge import CONFIG
 from crashmq.models.knowledge.locks import LOCK_MS, NOBODY, UNSURE
 from crashmq.models.knowledge.moments import (
     At,
@@ -27,7 +28,6 @@ from crashmq.models.knowledge.moments import (
 from crashmq.models.knowledge.progress import NO_OFFSET
 from crashmq.models.knowledge.reference import QueueKey
 from crashmq.models.knowledge.topics import LIGHT, OF_ITS_OWN
-from crashmq.models.knowledge.walk_topics import CONFIG
 from crashmq.models.limits import CLIENT_SILENT_MS
 from crashmq.models.observations import NamesTold, NumberTold
 from crashmq.models.ops import AskBroker
@@ -96,7 +96,7 @@ def _are_tables_written(at: At) -> bool:
 
     A change that failed is not in effect, but may be in the file until the next one.
     """
-    is_written = at.known.works((CONFIG,)) and not at.step.fails_calls
+    is_written = at.known.works(CONFIG) and not at.step.fails_calls
     return is_written and not at.known.promises.reverts
 
 

@@ -14,6 +14,7 @@ from crashmq.models.files.config_files import (
 from crashmq.models.files.record import Bytes
 from crashmq.models.history import StartBegan
 from crashmq.models.knowledge.group_configs import GroupConfigs
+from crashmq.models.knowledge.knowledge import CONFIG
 from crashmq.models.knowledge.moments import (
     At,
     Moment,
@@ -32,9 +33,6 @@ from crashmq.models.ops import (
     ConfigureGroup,
     DeleteGroup,
 )
-
-CONFIG = "config"
-"""The folder of a broker's tables."""
 
 
 def saw_topics_needed(at: At, group: str) -> Iterator[TopicsNeeded]:

@@ -248,7 +248,7 @@ def test_a_judge_of_a_damaged_log_tells_how_far_it_was_found_whole() -> None:
     found = dict(step.starts[0].found)
     lost = found | {"commitlog/00000000000000000000": bytes(1024)}
 
-    assert asked_again(judge, step, found, after) == str(step.log_end)
+    assert asked_again(judge, step, found, after) == str(step.starts[0].log_end)
     assert asked_again(judge, step, lost, after) == "REC-4"
 
 
