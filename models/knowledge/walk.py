@@ -17,7 +17,14 @@ from crashmq.models.files.deleted import ALL_QUEUES
 from crashmq.models.files.store_image import StoreImage
 from crashmq.models.history import Deletion, Life, Step
 from crashmq.models.knowledge.expiry import CLEANERS
-from crashmq.models.knowledge.knowledge import EVERYWHERE, LOG, QUEUES, End, Knowledge
+from crashmq.models.knowledge.knowledge import (
+    CONFIG,
+    EVERYWHERE,
+    LOG,
+    QUEUES,
+    End,
+    Knowledge,
+)
 from crashmq.models.knowledge.moments import (
     AfterFailedFlush,
     At,
@@ -283,7 +290,7 @@ def _walk_puts(at: At, life: Life) -> Generator[Moment, None, InFlight]:
         if message.is_delivered:
             yield from walk_delivery(at, message, answer)
         if answer.phy_offset >= 0:
-            timed = _timed(known, before, message, answer)
+            timed = _timed(at, before, message, answer)
             rivals = _rivals_of(message, in_flight) if step.crash is not None else 0
             earliest_ms = known.expiry.now_ms - step.set_back_ms
             model.put(message, timed, earliest_ms, rivals)
@@ -307,22 +314,25 @@ def _rivals_of(message: MessageToPut, in_flight: InFlight) -> int:
     return sum(not lights.isdisjoint(one.light_queues) for one in in_flight)
 
 
-def _timed(
-    known: Knowledge, before: frozenset[str], message: MessageToPut, answer: Put
-) -> Put:
-    """The answer, without its duration if the broker may have created the topic in it.
+def _timed(at: At, before: frozenset[str], message: MessageToPut, answer: Put) -> Put:
+    """The answer, without its duration if the broker may have written topics in it.
 
-    A broker writes a new topic before it asks the store, and the store's statistics
-    count only its own time. ``before``: the topics of puts before the step. If several
-    puts name a new topic at once, each may have created it, or waited for the one that
-    did.
+    A broker writes its topics before it asks the store, and the store's statistics
+    count only its own time. It writes a new topic, and all of them again after a write
+    that failed. ``before``: the topics of puts before the step. If several puts name a
+    new topic at once, each may have created it, or waited for the one that did.
 
     Source: AbstractSendMessageProcessor#msgCheck, DefaultMessageStore#asyncPutMessage.
     """
-    has_broker = known.setup.keeps_progress or known.setup.delivers_delayed
-    topic, model = message.destination[0], known.model
+    step, known = at.step, at.known
+    setup, topic, model = known.setup, message.destination[0], known.model
+    if not (setup.keeps_progress or setup.delivers_delayed):
+        return answer
     is_known = topic in before and (topic, ALL_QUEUES) not in model.deleted
-    return replace(answer, took_ms=-1) if has_broker and not is_known else answer
+    had_room = step.world.full_calls <= known.expiry.full_before
+    works = known.works(CONFIG) and step.failed_parts.isdisjoint((*CONFIG, ""))
+    is_timed = is_known and had_room and works
+    return answer if is_timed else replace(answer, took_ms=-1)
 
 
 def _put_over(
