@@ -54,7 +54,7 @@ PROFILES = {
         machine_cases=9, soak_episodes=40, shrink_runs=1000, programs_max=600
     ),
     "ci": GateProfile(
-        machine_cases=500, soak_episodes=1500, shrink_runs=2000, part_timeout_s=3600.0
+        machine_cases=100, soak_episodes=1000, shrink_runs=2000, part_timeout_s=3600.0
     ),
 }
 _COSTS: dict[Phase, float] = {"cases": 1.0, "machine": 2.3, "soak": 1.0}
