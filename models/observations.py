@@ -583,6 +583,8 @@ def describe_observation(observation: Observation) -> str:
             return f"up, last exit {'ok' if last_exit_ok else 'not ok'}{around}"
         case Refused(reason):
             return f"REFUSED: {reason}"
+        case Crashed(kind, _, ""):
+            return f"down by {kind}"
         case Crashed(kind, disk_actions, action):
             return f"down by {kind} at action {disk_actions} ({action})"
         case Damaged() | Planted():
