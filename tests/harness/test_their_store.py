@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -41,17 +42,18 @@ def _beside_the_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_a_test_of_theirs_names_the_class_or_a_function_of_the_setup() -> None:
-    from note_store import MendedStore, NoteStore
+    stores = import_module("note_store")
 
     def made(setup: Setup) -> Subject:
         assert setup == Setup()
-        return NoteStore()
+        store: Subject = stores.NoteStore()
+        return store
 
     program = Program(Setup(), KILLED)
-    for factory in (NoteStore, made):
+    for factory in (stores.NoteStore, made):
         with pytest.raises(AssertionError, match=LAW):
             holds(program, subject=factory)
-    holds(program, subject=MendedStore)
+    holds(program, subject=stores.MendedStore)
 
 
 def test_their_case_as_a_test_runs_on_their_store(tmp_path: Path) -> None:
