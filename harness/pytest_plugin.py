@@ -5,13 +5,15 @@ unless asked, and imports the engine and Hypothesis only when needed. A ``*.case
 file is a test if it lies where ``crashmq_cases`` says, or if ``--crashmq``
 (``crashmq = true`` in pytest's configuration) is given, since other tools have such
 files too. Its program is run, and passes if no law is violated. A case that names a
-planted bug is run without the bug, so a pass shows that the store does not have it. If
-one of crashmq's state machines fails, its program is saved as a case file, with the
-command that replays it.
+planted bug is run without the bug, so a pass shows that the store does not have it; one
+that names a user's store is run on it if ``crashmq_subject`` names that store, too,
+since making it runs code. If one of crashmq's state machines fails, its program is
+saved as a case file, with the command that replays it.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,14 +26,16 @@ if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr, TracebackStyle
 
     from crashmq.harness.episodes.episode import EpisodeResult
+    from crashmq.harness.failures.case_file import CaseFile
     from crashmq.harness.searches.machine import FoundFailure, Recorder
+    from crashmq.harness.subjects.named import NamedSubject
 
 CASE_SUFFIX = ".case.json"
 ARTIFACTS = ".crashmq"
 PROFILES = ("dev", "ci", "nightly")
 CHECKING = ("dev", "ci")
 SHRINK_RUNS = 500
-_CASE = "crashmq_case"
+_REPLAY = "crashmq_replay"
 _WITHOUT = "crashmq_without_mutant"
 
 
@@ -68,8 +72,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=[],
         help="where case files are tests: a directory or a file; may be repeated",
     )
+    group.addoption(
+        "--crashmq-subject",
+        metavar="MODULE:FACTORY",
+        action="append",
+        default=[],
+        help="a store of yours that case files may name; may be repeated",
+    )
     parser.addini("crashmq", "as --crashmq", "bool", default=False)
     parser.addini("crashmq_cases", "as --crashmq-cases, several", "paths", default=[])
+    parser.addini(
+        "crashmq_subject", "as --crashmq-subject, several", "linelist", default=[]
+    )
     parser.addini("crashmq_profile", "as --crashmq-profile", default="")
     parser.addini("crashmq_artifacts", "as --crashmq-artifacts", default=ARTIFACTS)
 
@@ -157,23 +171,28 @@ class CaseItem(pytest.Item):
     """Runs a case's program; fails if any law is violated."""
 
     caveat = ""
+    replays_with = ""
 
     def runtest(self) -> None:
-        """Replay the case on the present engine.
+        """Replay the case on the store that it names, by default the present engine.
 
         Raises:
             CaseFailed: a law was violated or could not be judged.
-            BadCaseFile: the file is not a case.
+            BadCaseFile: the file is not a case, or not of a store named here.
+            BadSubject: the store cannot be made.
+            SubjectLacks: the store cannot do an op of the case.
         """
-        from crashmq.harness.episodes.episode import run_program
+        from crashmq.harness.episodes.running import runner_of
         from crashmq.harness.failures.case_file import CaseFile
         from crashmq.harness.guards.invariants import invariants_checked
         from crashmq.models.verdict import Outcome
 
         case = CaseFile.load(self.path)
         self.caveat = case.caveat
+        store = _store_of(case, self.path, self.config)
+        self.replays_with = _naming(store.name if store else "")
         with invariants_checked(enabled=case.checks_invariants):
-            result = run_program(case.program, case.scenario)
+            result = runner_of(store)(case.program, case.scenario)
         if result.outcome is not Outcome.PASSED:
             raise CaseFailed(result)
         if case.mutant:
@@ -186,13 +205,16 @@ class CaseItem(pytest.Item):
     ) -> str | TerminalRepr:
         """The timeline, without a traceback of the harness."""
         from crashmq.harness.failures.case_file import BadCaseFile
+        from crashmq.harness.subjects.named import BadSubject
+        from crashmq.harness.subjects.subject import SubjectLacks
         from crashmq.models.printable import printable_lines
 
         error = excinfo.value
         if isinstance(error, CaseFailed):
-            told = _timeline(error.result, self.path, self.config)
+            replay = _replay(self.path, self.config) + self.replays_with
+            told = _timeline(error.result, replay)
             return f"{told}\n{self.caveat}" if self.caveat else told
-        if isinstance(error, BadCaseFile | pytest.UsageError):
+        if isinstance(error, BadCaseFile | BadSubject | SubjectLacks):
             return printable_lines(str(error))
         return super().repr_failure(excinfo, style)
 
@@ -216,8 +238,8 @@ def pytest_runtest_makereport(
         return report
     shown = []
     for found in map(_smaller, _reported(call.excinfo.value, recorder)):
-        path, timeline = _keep(found, item.config)
-        report.user_properties.append((_CASE, _typed(path, item.config)))
+        replay, timeline = _keep(found, item.config)
+        report.user_properties.append((_REPLAY, replay))
         shown.append(timeline)
     if item.config.getoption("tbstyle") == "native":
         report.sections += [("crashmq", timeline) for timeline in shown]
@@ -240,18 +262,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             f"crashmq: {len(without)} passed of cases that name a planted bug ({bugs}):"
             f" they were run without it. `crashmq replay FILE` plants it."
         )
-    cases = [
+    replays = [
         str(value)
         for report in terminalreporter.stats.get("failed", [])
         for name, value in report.user_properties
-        if name == _CASE
+        if name == _REPLAY
     ]
-    if cases:
+    if replays:
         from crashmq.models.printable import printable_lines
 
         terminalreporter.section("crashmq: failing programs")
-        for case in cases:
-            terminalreporter.line(printable_lines(f"crashmq replay {case}"))
+        for replay in replays:
+            terminalreporter.line(printable_lines(replay))
 
 
 def _machine_of(item: pytest.Item) -> object:
@@ -280,14 +302,16 @@ def _smaller(found: FoundFailure) -> FoundFailure:
         return found
 
 
-def _keep(found: FoundFailure, config: pytest.Config) -> tuple[Path, str]:
-    """Save the program as a case file; returns its path and timeline."""
-    from crashmq.harness.episodes.episode import run_program
+def _keep(found: FoundFailure, config: pytest.Config) -> tuple[str, str]:
+    """Save the program as a case; the command that replays it, and its timeline."""
+    from crashmq.harness.episodes.running import runner_of
     from crashmq.harness.failures.case_file import CaseFile
+    from crashmq.harness.subjects.named import OURS
     from crashmq.models.printable import printable_lines
     from crashmq.models.verdict import Outcome
 
-    result = run_program(found.program, found.scenario)
+    result = runner_of(found.subject)(found.program, found.scenario)
+    store = found.subject.name if found.subject else ""
     case = CaseFile(
         scenario=found.scenario,
         program=found.program,
@@ -296,27 +320,52 @@ def _keep(found: FoundFailure, config: pytest.Config) -> tuple[Path, str]:
         digest=result.digest,
         message=found.message,
         mutant=found.mutant,
+        subject=store or OURS,
     )
     named = config.getoption("crashmq_artifacts") or config.getini("crashmq_artifacts")
     stem = f"{found.scenario}-{found.violated}"
     path = case.save_beside(config.rootpath / named, stem)
-    shown = _timeline(result, path, config)
+    replay = _replay(path, config) + _naming(store)
+    shown = _timeline(result, replay)
     if result.outcome is Outcome.PASSED:
         shown += (
             f"\nIn the machine it broke a law, run on its own it passes: either a "
             f"mutant was applied, or the machine keeps something between two cases.\n"
             f"{printable_lines(found.message)}"
         )
-    return path, shown
+    return replay, shown
 
 
-def _timeline(result: EpisodeResult, path: Path, config: pytest.Config) -> str:
+def _store_of(case: CaseFile, path: Path, config: pytest.Config) -> NamedSubject | None:
+    """The user's store that a case is of; None for crashmq's engine."""
+    from crashmq.harness.failures.case_file import BadCaseFile
+    from crashmq.harness.subjects.named import OURS, subject_named
+
+    if case.subject == OURS:
+        return None
+    named = config.getoption("crashmq_subject") + config.getini("crashmq_subject")
+    if case.subject not in named:
+        raise BadCaseFile(
+            f"{path}: $.subject is {case.subject!r}, a store that is not ours. To "
+            f"import and run it, name it in crashmq_subject of pytest's configuration, "
+            f"or by --crashmq-subject {case.subject}."
+        )
+    return subject_named(case.subject)
+
+
+def _timeline(result: EpisodeResult, replay: str) -> str:
     from crashmq.harness.episodes.timeline import timeline
 
-    return timeline(result, replay=f"crashmq replay {_typed(path, config)}")
+    return timeline(result, replay=replay)
 
 
-def _typed(path: Path, config: pytest.Config) -> str:
-    """A path relative to the directory in which pytest was started."""
+def _naming(store: str) -> str:
+    """The option by which a replay runs a user's store; "" for our engine."""
+    return f" --subject {shlex.quote(store)}" if store else ""
+
+
+def _replay(path: Path, config: pytest.Config) -> str:
+    """The command for a case; its path is relative to where pytest was started."""
     start = config.invocation_params.dir
-    return str(path.relative_to(start) if path.is_relative_to(start) else path)
+    typed = path.relative_to(start) if path.is_relative_to(start) else path
+    return f"crashmq replay {shlex.quote(str(typed))}"

@@ -9,7 +9,6 @@ an example of each.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hypothesis import strategies as st
@@ -17,10 +16,11 @@ from hypothesis import strategies as st
 from crashmq.harness.episodes.episode import EpisodeResult, run_program
 from crashmq.harness.episodes.timeline import timeline
 from crashmq.harness.searches.machine import Recorder, StoreMachine
-from crashmq.harness.subjects.subject import Subject
+from crashmq.harness.subjects.named import FactorySubject
+from crashmq.harness.subjects.subject import Subject, capabilities_of
 from crashmq.models.files.store_image import StoreImage, read_store
 from crashmq.models.observations import Observation
-from crashmq.models.ops import EVERYTHING, Capability, Op
+from crashmq.models.ops import EVERYTHING, Capability, Op, needs
 from crashmq.models.program import Program, Setup
 from crashmq.models.verdict import Outcome
 from crashmq.scenarios.catalogue.scenario import Scenario
@@ -33,19 +33,20 @@ def holds(
     program: Program,
     *,
     scenario: str = "",
-    subject: Callable[[Setup], Subject] | None = None,
+    subject: Callable[..., Subject] | None = None,
 ) -> EpisodeResult:
     """Run a program and check that every law holds.
 
     Args:
         program: what to run.
         scenario: its name, for the timeline.
-        subject: makes the store to run it on; by default crashmq's engine.
+        subject: makes the store to run it on, of the setup or of nothing; by default
+            crashmq's engine.
 
     Raises:
         AssertionError: a law was violated or could not be judged; with the timeline.
     """
-    store = subject(program.setup) if subject else None
+    store = FactorySubject(subject).made(program.setup) if subject else None
     result = run_program(program, scenario, subject=store)
     if result.outcome is not Outcome.PASSED:
         raise AssertionError(timeline(result))
@@ -70,26 +71,16 @@ def programs(
     return drawn()
 
 
-@dataclass(frozen=True, slots=True)
-class _Maker:
-    """A function that makes stores, as a class attribute."""
-
-    make: Callable[[Setup], Subject]
-
-    def made(self, setup: Setup) -> Subject:
-        """A new store."""
-        return self.make(setup)
-
-
 class StoreRules(StoreMachine):
     """A state machine with a store: derive from it, and let each rule ``do`` ops.
 
     Each op is judged at once, and the end when the test case is over. ``store`` is the
-    setup; ``make`` makes another store than crashmq's engine.
+    setup; ``make`` makes another store than crashmq's engine, of the setup or of
+    nothing.
     """
 
     store: ClassVar[Setup] = Setup()
-    make: ClassVar[Callable[[Setup], Subject] | None] = None
+    make: ClassVar[Callable[..., Subject] | None] = None
     scenario: ClassVar[Scenario] = SCENARIOS["clean_restart"]
     recorder: ClassVar[Recorder] = Recorder()
 
@@ -99,7 +90,7 @@ class StoreRules(StoreMachine):
         cls.recorder = Recorder()
         make = vars(cls).get("make")
         if make is not None:
-            cls.subject = _Maker(make)
+            cls.subject = FactorySubject(make)
 
     def __init__(self) -> None:
         super().__init__()
@@ -111,7 +102,10 @@ class StoreRules(StoreMachine):
         Raises:
             LawViolated: a law was violated, as the law's own class.
         """
+        assert self.episode is not None, "it is opened when it is made"
         self.step(op)
+        if not needs(op) <= capabilities_of(self.episode.subject):
+            self.taken.pop()  # skipped; a program may not ask for it
         return self.seen
 
     @property

@@ -583,8 +583,8 @@ def describe_observation(observation: Observation) -> str:
             return f"up, last exit {'ok' if last_exit_ok else 'not ok'}{around}"
         case Refused(reason):
             return f"REFUSED: {reason}"
-        case Crashed(kind, disk_actions, action):
-            return f"down by {kind} at action {disk_actions} ({action})"
+        case Crashed():
+            return _describe_crash(observation)
         case Damaged() | Planted():
             return _describe_change(observation)
         case Done():
@@ -665,3 +665,11 @@ def _describe_progress(seen: ProgressSeen) -> str:
             return shown or "none"
         case QueueTaken(offset):
             return f"begins at {offset}"
+
+
+def _describe_crash(crashed: Crashed) -> str:
+    """When the store went down, if disk actions are counted, and on what."""
+    if not crashed.action:
+        return f"down by {crashed.kind}"
+    at = f"action {crashed.disk_actions} ({crashed.action})"
+    return f"down by {crashed.kind} at {at}"

@@ -125,7 +125,9 @@ def _by_name(named: list[ast.keyword], where: str) -> dict[str, Any]:
     return values
 
 
-def as_pytest(program: Program, scenario: str, name: str, story: str) -> str:
+def as_pytest(
+    program: Program, scenario: str, name: str, story: str, subject: str = ""
+) -> str:
     """The source of a pytest function that runs a program and fails on a broken law.
 
     Args:
@@ -133,17 +135,23 @@ def as_pytest(program: Program, scenario: str, name: str, story: str) -> str:
         scenario: its name.
         name: the function's name after ``test_``.
         story: its docstring, one line.
+        subject: ``package.module:factory`` of the store; "" for crashmq's engine.
     """
     used = sorted(_names_in(program))
     ops = "".join(f"        {source_of(op)},\n" for op in program.ops)
     imported = "".join(f"    {one},\n" for one in ["Program", "Setup", *used, "holds"])
     setup = source_of(program.setup)
+    theirs, on_it = "", ""
+    if subject:
+        module, _, factory = subject.partition(":")
+        theirs = f"from {module} import {factory.partition('.')[0]}\n"
+        on_it = f", subject={factory}"
     return (
-        f"from crashmq.testing import (\n{imported})\n\n\n"
+        f"from crashmq.testing import (\n{imported})\n{theirs}\n\n"
         f"def test_{name}() -> None:\n"
         f"    {_quoted(story)}\n"
         f"    ops = (\n{ops}    )\n"
-        f"    holds(Program({setup}, ops), scenario={scenario!r})\n"
+        f"    holds(Program({setup}, ops), scenario={scenario!r}{on_it})\n"
     )
 
 

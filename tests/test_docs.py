@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -34,6 +35,8 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"`crashmq ([a-z]+)")
+TYPED = re.compile(r"\bcrashmq ([a-z]+)\b([^`\n]*)")
+OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
 DIGEST = re.compile(r"digest [0-9a-f]{16}")
 SHIM = "#!{python}\nfrom crashmq.harness.cli import main\nmain()\n"
 
@@ -187,6 +190,22 @@ def test_a_page_names_commands_that_there_are(page: Path) -> None:
     named = set(COMMAND.findall(page.read_text(encoding="utf-8")))
 
     assert named - set(_COMMANDS) == set()
+
+
+def options_of(command: str) -> set[str]:
+    """The options that a command has."""
+    found = main.get_command(click.Context(main), command)
+    assert found is not None
+    typed = (one for param in found.params for one in param.opts)
+    return {*typed, "--help", "-h"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_names_options_that_its_commands_have(page: Path) -> None:
+    for command, rest in TYPED.findall(page.read_text(encoding="utf-8")):
+        if command in _COMMANDS:
+            typed = rest.partition("&&")[0].partition("||")[0]
+            assert set(OPTION.findall(typed)) - options_of(command) == set(), typed
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -28,7 +28,9 @@ from crashmq.harness.subjects.named import (
     NamedSubject,
     subject_named,
 )
+from crashmq.harness.subjects.subject import lacking
 from crashmq.models.laws.registry import declared_laws
+from crashmq.models.ops import needs
 from crashmq.reports.errors import BadRequest
 from crashmq.reports.places import Place, place_of
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
@@ -62,7 +64,10 @@ def mutant_named(name: str | None, known: Mapping[str, Mutant] = MUTANTS) -> str
     if not name or name == NO_MUTANT:
         return ""
     if name not in known:
-        hint = "`crashmq list mutants` names ours; --mutant-file adds others."
+        hint = (
+            "`crashmq list mutants` names ours; check, replay and shrink take others "
+            "by --mutant-file."
+        )
         raise unknown("mutant", name, known, hint)
     return name
 
@@ -169,6 +174,16 @@ def baseline_at(path: Path | None) -> Baseline:
     return baseline_on(datetime.now(UTC).date(), known)
 
 
+def bug_or_store(bug: str, subject: NamedSubject | None) -> None:
+    """Refuse a planted bug together with a store of the user's."""
+    if bug and subject is not None:
+        raise BadInput(
+            f"planted bug {bug} changes our engine, and {subject.name} is another "
+            f"store. Leave one of them: --mutant {NO_MUTANT} plants nothing, --subject "
+            f"{OURS} takes our engine."
+        )
+
+
 def can_it(subject: NamedSubject | None, scenarios: Iterable[str]) -> None:
     """Refuse scenarios that need capabilities a store lacks."""
     if subject is None:
@@ -214,7 +229,10 @@ def subject_of(case: CaseFile, path: Path, named: str | None) -> NamedSubject | 
     that store on the command line as well; ``named`` is that name.
     """
     if named is not None:
-        return subject_at(named)
+        store = subject_at(named)
+        if store is not None:
+            _check_ops(case, path, store)
+        return store
     if case.subject == OURS:
         return None
     if ":" not in case.subject:
@@ -226,6 +244,18 @@ def subject_of(case: CaseFile, path: Path, named: str | None) -> NamedSubject | 
         f"{path}: $.subject is {case.subject!r}, a store that is not ours. To import "
         f"and run it, add --subject {case.subject}."
     )
+
+
+def _check_ops(case: CaseFile, path: Path, store: NamedSubject) -> None:
+    """Refuse a case with an op that a store cannot do."""
+    for number, op in enumerate(case.program.ops):
+        missing = needs(op) - store.can
+        if missing:
+            raise BadInput(
+                f"{path}: op {number}, {type(op).__name__}, is more than {store.name} "
+                f"can do: {lacking(missing)}. docs/bring-your-own.md says which "
+                f"methods that takes."
+            )
 
 
 @contextmanager

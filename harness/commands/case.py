@@ -9,8 +9,10 @@ from pathlib import Path
 import click
 
 from crashmq.harness.commands.arguments import case_at
+from crashmq.harness.commands.exits import BadInput
 from crashmq.harness.commands.output import say
 from crashmq.harness.failures.case_file import SUFFIX, CaseFile
+from crashmq.harness.subjects.named import OURS
 from crashmq.models.program import to_short_json
 from crashmq.models.short_ops import as_pytest, source_of
 
@@ -30,9 +32,24 @@ def command(file: Path, by_pytest: bool, full: bool) -> None:
         story = said or f"As {file.name}."
         if case.mutant:
             story = f"{story.rstrip('.')}. Found with planted bug {case.mutant}."
-        say(as_pytest(case.program, case.scenario, name.lower(), story).rstrip())
+        store = _importable(case, file)
+        said = as_pytest(case.program, case.scenario, name.lower(), story, store)
+        say(said.rstrip())
         return
     say((case.to_text() if full else _by_hand(case)).rstrip())
+
+
+def _importable(case: CaseFile, file: Path) -> str:
+    """The user's store that a case is of, as Python can import it; "" for ours."""
+    if case.subject == OURS:
+        return ""
+    module, _, factory = case.subject.partition(":")
+    if not all(part.isidentifier() for part in f"{module}.{factory}".split(".")):
+        raise BadInput(
+            f"{file}: $.subject is {case.subject!r}, which Python cannot import. Write "
+            f"there a factory of a module, as package.module:factory."
+        )
+    return case.subject
 
 
 def _by_hand(case: CaseFile) -> str:
@@ -41,7 +58,7 @@ def _by_hand(case: CaseFile) -> str:
     for name in ("violated", "mutant", "mutant_file", "story"):
         if getattr(case, name):
             head[name] = getattr(case, name)
-    if case.subject != "python":
+    if case.subject != OURS:
         head["subject"] = case.subject
     setup = to_short_json(case.program)["setup"]
     lines = [f"  {json.dumps(name)}: {json.dumps(head[name])}," for name in head]

@@ -16,6 +16,7 @@ from crashmq.harness.commands import exits
 from crashmq.harness.commands.arguments import (
     baseline_at,
     baseline_option,
+    bug_or_store,
     mutant_file_option,
     mutant_named,
     mutants_of,
@@ -127,6 +128,7 @@ def _check(typed: _Typed) -> None:
     with planted(bug, known):
         pass  # one that cannot be planted is refused before anything runs
     store = subject_at(typed.subject)
+    bug_or_store(bug, store)
     baseline = baseline_at(typed.baseline)
     options = GateOptions(
         workers=typed.workers or len(os.sched_getaffinity(0)),
@@ -148,6 +150,7 @@ def _check(typed: _Typed) -> None:
         verdict=_verdict(result, bug),
         exit_code=_exit_code(result, bug),
         seconds=time.monotonic() - began,
+        replays_with=_replays_with(typed),
     )
     as_json = str(typed.json_file) == "-"
     if not as_json:
@@ -207,15 +210,13 @@ def _print(
     if not typed.quiet:
         for line in _table(result.rows):
             say(line)
-    theirs = f" --subject {told.subject}" if told.subject != OURS else ""
-    if typed.mutant_file:
-        theirs += f" --mutant-file {shlex.quote(str(typed.mutant_file))}"
     for failure in result.failures:
-        _tell(failure, theirs)
+        _tell(failure, told)
     for why in result.unjudged:
         say(f"not judged: {why}")
     for entry, times in result.known.items():
-        say(f"known: {entry.sentence} (met {times} times)")
+        met = "once" if times == 1 else f"{times:,} times"
+        say(f"known: {entry.sentence} (met {met})")
     if result.cannot and not typed.quiet:
         say(f"not asked, {told.subject} cannot do it: {', '.join(result.cannot)}")
     if result.not_run and not result.interrupted and not result.failures:
@@ -239,14 +240,22 @@ def _cell(row: GateRow) -> str:
     return f"{row.phase} {row.runs:>5,} {verdict:<6}".rstrip()
 
 
-def _tell(failure: GateFailure, theirs: str) -> None:
+def _replays_with(typed: _Typed) -> str:
+    """The options that a replay needs to find what is the user's own."""
+    theirs = f" --subject {typed.subject}" if typed.subject != OURS else ""
+    if typed.mutant_file:
+        theirs += f" --mutant-file {shlex.quote(str(typed.mutant_file))}"
+    return theirs
+
+
+def _tell(failure: GateFailure, told: GateReport) -> None:
     shrunk = failure.shrunk
     say(
         f"\n{failure.law} by the {failure.phase} of {failure.scenario}, shrunk "
         f"from {shrunk.ops_before} to {len(shrunk.program.ops)} ops in {shrunk.runs} "
         f"runs"
     )
-    replay = f"crashmq replay {failure.case}{theirs}"
+    replay = told.replay(failure)
     print_timeline(timeline(shrunk.result, width=terminal_width(), replay=replay))
 
 
@@ -269,9 +278,7 @@ def _summary(told: GateReport, names: tuple[str, ...], bug: Mutant | None) -> st
     asked = tuple([name for name in names if name not in result.cannot])
     over = asked[0] if len(asked) == 1 else f"{len(asked)} scenarios"
     did = f"{runs:,} programs over {over}, profile {told.profile}"
-    under = f", planted bug {told.mutant}" if told.mutant else ""
-    if told.subject != OURS:
-        under += f", store {told.subject}"
+    under = told.under
     match told.verdict:
         case "RED":
             laws = ", ".join(failure.law for failure in result.failures)

@@ -7,6 +7,7 @@ page for GitHub's step summary; and annotations, which are GitHub workflow comma
 from __future__ import annotations
 
 import json
+import shlex
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -17,6 +18,7 @@ from typing import Any
 from crashmq.harness.commands.output import say
 from crashmq.harness.episodes.timeline import timeline
 from crashmq.harness.searches.gate import GateFailure, GateResult
+from crashmq.harness.subjects.named import OURS
 from crashmq.models.printable import printable_lines
 
 _FORMAT = 1
@@ -25,7 +27,11 @@ _NOT_IN_XML = {code: "" for code in range(32) if chr(code) not in "\t\n"}
 
 @dataclass(frozen=True, slots=True)
 class GateReport:
-    """The result of the gate as the reports need it; ``seconds`` is wall time."""
+    """The result of the gate as the reports need it; ``seconds`` is wall time.
+
+    Attributes:
+        replays_with: options that a replay needs to find what is the user's own.
+    """
 
     result: GateResult
     profile: str
@@ -34,6 +40,17 @@ class GateReport:
     verdict: str
     exit_code: int
     seconds: float
+    replays_with: str = ""
+
+    def replay(self, failure: GateFailure) -> str:
+        """The command that replays a failure."""
+        return f"crashmq replay {shlex.quote(str(failure.case))}{self.replays_with}"
+
+    @property
+    def under(self) -> str:
+        """What was planted, and which store was judged, if it is not ours."""
+        bug = f", planted bug {self.mutant}" if self.mutant else ""
+        return bug + (f", store {self.subject}" if self.subject != OURS else "")
 
 
 def write_json(told: GateReport, path: Path) -> None:
@@ -66,6 +83,7 @@ def as_json(told: GateReport) -> dict[str, Any]:
                 "step": one.shrunk.result.step,
                 "message": one.shrunk.result.message,
                 "case": str(one.case),
+                "replay": told.replay(one),
             }
             for one in result.failures
         ],
@@ -99,7 +117,7 @@ def write_junit(told: GateReport, path: Path) -> None:
             test = ET.SubElement(suite, "testcase", classname=scenario, name=name)
             failure = failures.get((scenario, row.phase))
             if failure is not None:
-                _add_failure(test, failure)
+                _add_failure(test, failure, told)
             elif row.failures:
                 why = "broke a law that another part of the gate reports"
                 ET.SubElement(test, "failure", message=why)
@@ -123,10 +141,10 @@ def write_junit(told: GateReport, path: Path) -> None:
     ET.ElementTree(suites).write(path, encoding="utf-8", xml_declaration=True)
 
 
-def _add_failure(test: ET.Element, failure: GateFailure) -> None:
+def _add_failure(test: ET.Element, failure: GateFailure, told: GateReport) -> None:
     message = failure.shrunk.result.message.partition("\n")[0]
     element = ET.SubElement(test, "failure", type=failure.law, message=_xml(message))
-    element.text = _xml(_timeline(failure))
+    element.text = _xml(_timeline(failure, told))
 
 
 def _xml(text: str) -> str:
@@ -134,8 +152,8 @@ def _xml(text: str) -> str:
     return printable_lines(text).translate(_NOT_IN_XML)
 
 
-def _timeline(failure: GateFailure) -> str:
-    return timeline(failure.shrunk.result, replay=f"crashmq replay {failure.case}")
+def _timeline(failure: GateFailure, told: GateReport) -> str:
+    return timeline(failure.shrunk.result, replay=told.replay(failure))
 
 
 def write_step_summary(told: GateReport, path: str) -> None:
@@ -148,11 +166,10 @@ def write_step_summary(told: GateReport, path: str) -> None:
 def _page(told: GateReport) -> str:
     result = told.result
     runs = sum(row.runs for row in result.rows)
-    bug = f", planted bug {told.mutant}" if told.mutant else ""
     lines = [
         f"## crashmq check: {told.verdict}",
         "",
-        f"{runs:,} programs, profile {told.profile}{bug}, {told.seconds:.0f} s.",
+        f"{runs:,} programs, profile {told.profile}{told.under}, {told.seconds:.0f} s.",
         "",
     ]
     for failure in result.failures:
@@ -160,7 +177,7 @@ def _page(told: GateReport) -> str:
             f"### {failure.law} in {failure.scenario}",
             "",
             "```text",
-            printable_lines(_timeline(failure)).replace("```", "'''"),
+            printable_lines(_timeline(failure, told)).replace("```", "'''"),
             "```",
             "",
         ]
@@ -170,12 +187,15 @@ def _page(told: GateReport) -> str:
 
 
 def annotate(told: GateReport) -> Iterator[str]:
-    """GitHub's workflow commands: errors for failures, warnings for unjudged ones."""
+    """GitHub's workflow commands: errors for failures, warnings for unjudged ones.
+
+    A failure that was planted is what was hoped for, so it is no error but a notice.
+    """
+    level = "notice" if told.mutant else "error"
     for failure in told.result.failures:
         title = f"{failure.law} in {failure.scenario}"
-        message = failure.shrunk.result.message
-        replay = f"\ncrashmq replay {failure.case}"
-        yield f"::error title={_property(title)}::{_data(message + replay)}"
+        message = f"{failure.shrunk.result.message}\n{told.replay(failure)}"
+        yield f"::{level} title={_property(title)}::{_data(message)}"
     for why in told.result.unjudged:
         yield f"::warning title=crashmq::{_data(why)}"
     if told.verdict == "MISSED":

@@ -19,7 +19,7 @@ from crashmq.reports.errors import EnvironmentMissing
 from crashmq.reports.extras import install
 from crashmq.reports.jvm import ask, find_java
 
-_PYTHON_MIN = (3, 11)
+_PYTHON_MIN = (3, 11, 2)
 _JDK_MIN = 17
 _CORE = ("click", "greenlet", "hypothesis", "lark", "msgspec", "numpy", "pytest")
 _ALSO = ("rich",)

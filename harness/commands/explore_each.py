@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from crashmq.harness.commands.arguments import (
+    bug_or_store,
     can_it,
     case_at,
     mutant_named,
@@ -74,6 +75,7 @@ class Target:
             self.bug = self.bug if mutant else mutant_named(case.mutant)
         else:
             (self.scenario,) = scenarios_named((target,))
+        bug_or_store(self.bug, self.subject)
         can_it(self.subject, (self.scenario,))
 
     def programs(self, cut: Callable[[Program], Program | None]) -> Iterator[Program]:

@@ -12,6 +12,7 @@ import click
 
 from crashmq.harness.commands import exits
 from crashmq.harness.commands.arguments import (
+    bug_or_store,
     case_at,
     case_mutant,
     case_subject_option,
@@ -122,6 +123,7 @@ def _replay(typed: _Typed) -> None:
     _check(case, typed)
     known = mutants_of(typed.mutant_file)
     bug = case_mutant(case, typed.mutant, known, typed.mutant_file)
+    bug_or_store(bug, store)
     run = _Run(case, bug, known, store)
     with planted(bug, known), invariants_checked(enabled=case.checks_invariants):
         whole = _result(run, None)
@@ -134,6 +136,8 @@ def _replay(typed: _Typed) -> None:
     for line in _looked_for(run, result):
         say(line)
     _tell_files(typed, kept, until, whole)
+    if typed.svg:
+        _draw(timeline(result, width=100, starts=kept.starts), typed.svg, typed.file)
     if case.caveat:
         say(f"  note: {case.caveat}")
     if typed.until is None:
@@ -191,14 +195,14 @@ def _is_empty_dir(path: Path) -> bool:
 def _tell_files(
     typed: _Typed, kept: Watched, until: int | None, whole: EpisodeResult
 ) -> None:
-    """Print and write the requested files and pictures."""
+    """Print and write the requested files."""
     for number, (before, after) in kept.around.items():
         say(f"  files of step {number}")
         lines = list(change_lines(changes(before, after))) or ["nothing changed"]
         for line in lines:
             say(f"    {line}")
     if typed.diff is not None and not kept.around:
-        say("  files: the breach is seen at the end, which is no step; see --dump")
+        say(f"  files: {_why_no_diff(_step(typed.diff, whole))}")
     if typed.dump:
         _write_files(kept.last, typed.dump)
         moment = f"after step {until}" if until is not None else "at the end"
@@ -206,11 +210,19 @@ def _tell_files(
             moment = "at the breach"
         say(f"  disk {moment}: {typed.dump} ({len(kept.last)} files)")
         say(f"  next  crashmq fsck {typed.dump}")
-    if typed.svg:
-        told = timeline(whole, width=100, starts=kept.starts)
-        with writing(), typed.svg.open("x", encoding="utf-8") as file:
-            file.write(drawn_as_svg(told, title=f"crashmq replay {typed.file.name}"))
-        say(f"  drawn: {typed.svg}")
+
+
+def _why_no_diff(step: int | None) -> str:
+    if step is None:
+        return "the breach is seen at the end, which is no step; see --dump"
+    return f"the run ended before step {step}"
+
+
+def _draw(told: str, svg: Path, case: Path) -> None:
+    """Write a timeline as a picture."""
+    with writing(), svg.open("x", encoding="utf-8") as file:
+        file.write(drawn_as_svg(told, title=f"crashmq replay {case.name}"))
+    say(f"  drawn: {svg}")
 
 
 def _looked_for(run: _Run, result: EpisodeResult) -> list[str]:

@@ -83,10 +83,18 @@ def _named(
                 where = f"{path}: [tool.crashmq.{command.name}]"
                 raise BadInput(f"{where} has no {name!r}{nearest(name, params)}.")
             continue
-        if isinstance(param.type, click.Path) and isinstance(value, str):
-            value = value if value == "-" else str(path.parent / value)
+        if isinstance(value, str):
+            value = _from_there(value, param, path)
         defaults[str(param.name)] = value
     return defaults
+
+
+def _from_there(value: str, param: click.Parameter, path: Path) -> str | list[str]:
+    """A text as the parameter takes it: a path from the file's directory, or a list."""
+    is_path = isinstance(param.type, click.Path) or param.type.name == "place"
+    if is_path and value != "-" and "://" not in value:
+        return str(path.parent / value)
+    return [value] if param.nargs == -1 or param.multiple else value
 
 
 def _typed(param: click.Parameter) -> str:

@@ -9,6 +9,7 @@ import click
 
 from crashmq.harness.commands import exits
 from crashmq.harness.commands.arguments import (
+    bug_or_store,
     case_at,
     case_mutant,
     case_subject_option,
@@ -75,6 +76,7 @@ def command(
         )
     known = mutants_of(mutant_file)
     bug = case_mutant(case, mutant, known, mutant_file)
+    bug_or_store(bug, store)
     try:
         with (
             planted(bug, known),

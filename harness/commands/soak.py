@@ -20,6 +20,7 @@ from crashmq.harness.commands.arguments import (
     PlaceType,
     baseline_at,
     baseline_option,
+    bug_or_store,
     can_it,
     exit_with,
     mutant_named,
@@ -202,6 +203,7 @@ def _task(typed: _Typed) -> SoakTask:
     names = scenarios_named(typed.scenario)
     bug = mutant_named(typed.mutant)
     store = subject_at(typed.subject)
+    bug_or_store(bug, store)
     can_it(store, names)
     if store and typed.explore:
         raise click.UsageError("--explore is for our engine; leave it or --subject.")

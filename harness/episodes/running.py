@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from crashmq.harness.episodes.episode import EpisodeResult, run_program
-from crashmq.harness.subjects.named import NamedSubject
+from crashmq.harness.subjects.named import MakesSubjects
 from crashmq.models.program import Program
 
 Run: TypeAlias = Callable[[Program, str], EpisodeResult]
 
 
-def runner_of(subject: NamedSubject | None) -> Run:
+def runner_of(subject: MakesSubjects | None) -> Run:
     """What runs a program of a scenario on a store, and judges it.
 
     It raises ``SubjectLacks`` for a program that the store cannot do.

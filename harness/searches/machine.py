@@ -49,6 +49,7 @@ class FoundFailure:
         step: number of the op at which the law was violated; the number of ops if only
             the end of the episode showed it.
         mutant: id of the planted bug; "" on the clean engine.
+        subject: what made the store; None for our engine.
     """
 
     scenario: str
@@ -57,6 +58,7 @@ class FoundFailure:
     message: str
     step: int
     mutant: str = ""
+    subject: MakesSubjects | None = None
 
 
 @dataclass(slots=True)
@@ -171,6 +173,7 @@ class StoreMachine(RuleBasedStateMachine):
             message=str(breach),
             step=step,
             mutant=self.recorder.mutant,
+            subject=self.subject,
         )
 
 

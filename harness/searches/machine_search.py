@@ -15,6 +15,7 @@ from hypothesis import seed as seeded
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from crashmq.harness.episodes.running import runner_of
 from crashmq.harness.failures.shrink import ShrinkInterrupted, shrink
 from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import applied
@@ -149,7 +150,11 @@ def shrunk(found: FoundFailure, *, budget_runs: int = 2000) -> FoundFailure:
         NothingToShrink: run alone, the program does not violate the law.
     """
     smaller = shrink(
-        found.program, found.scenario, found.violated, budget_runs=budget_runs
+        found.program,
+        found.scenario,
+        found.violated,
+        budget_runs=budget_runs,
+        run=runner_of(found.subject),
     )
     return replace(
         found,

@@ -1,8 +1,9 @@
 """Named: a user's store, by the name of the function that makes one.
 
 A command line, a case file and a soak's definition can name it as
-``package.module:factory``. The factory takes the ``Setup`` of a program, or nothing,
-and returns a new store each time; the first one is asked for its capabilities.
+``package.module:factory``; a test has the factory itself. The factory takes the
+``Setup`` of a program, or nothing, and returns a new store each time; the first one
+that was named is asked for its capabilities.
 """
 
 from __future__ import annotations
@@ -32,7 +33,11 @@ class BadSubject(ValueError):
 
 
 class MakesSubjects(Protocol):
-    """What makes a new store for a program's setup."""
+    """What makes a new store for a program's setup; ``name`` is for case files."""
+
+    @property
+    def name(self) -> str:
+        """``package.module:factory``."""
 
     def made(self, setup: Setup) -> Subject:
         """A new store for a program of this setup."""
@@ -48,6 +53,24 @@ class NamedSubject:
     def made(self, setup: Setup) -> Subject:
         """A new store for a program of this setup."""
         return _make(self.name, setup)
+
+
+@dataclass(frozen=True, slots=True)
+class FactorySubject:
+    """A store by the function that makes one, which takes the setup or nothing."""
+
+    factory: Callable[..., Subject]
+
+    @property
+    def name(self) -> str:
+        """By which it can be imported, unless it was made within a function."""
+        named = getattr(self.factory, "__qualname__", type(self.factory).__name__)
+        return f"{self.factory.__module__}:{named}"
+
+    def made(self, setup: Setup) -> Subject:
+        """A new store for a program of this setup."""
+        takes_setup = _takes_setup(self.factory, self.name)
+        return self.factory(setup) if takes_setup else self.factory()
 
 
 @lru_cache(maxsize=16)
@@ -117,9 +140,14 @@ def _factory(name: str) -> tuple[Callable[..., Subject], bool]:
         raise BadSubject(
             f"{name} is a {type(found).__name__}, and makes no store; {_NAME_IT}"
         )
+    return found, _takes_setup(found, name)
+
+
+def _takes_setup(factory: Callable[..., Subject], name: str) -> bool:
+    """Whether a factory takes the setup; one that takes more is refused."""
     needed = [
         one
-        for one in inspect.signature(found).parameters.values()
+        for one in inspect.signature(factory).parameters.values()
         if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
         and one.default is one.empty
     ]
@@ -128,4 +156,4 @@ def _factory(name: str) -> tuple[Callable[..., Subject], bool]:
             f"{name} wants {len(needed)} arguments; a factory takes the Setup, or "
             f"nothing."
         )
-    return found, bool(needed)
+    return bool(needed)

@@ -221,7 +221,7 @@ def with_snapshots(subject: Subject) -> SnapshotSubject:
     missing = EVERYTHING - capabilities_of(subject)
     if missing:
         raise SubjectLacks(
-            f"{subject.name} cannot be explored: {_said(missing)}. Explore a subject "
+            f"{subject.name} cannot be explored: {lacking(missing)}. Explore a subject "
             f"that has all the protocols of harness.subjects.subject."
         )
     return cast(SnapshotSubject, subject)
@@ -230,7 +230,7 @@ def with_snapshots(subject: Subject) -> SnapshotSubject:
 def why_skipped(subject: Subject, op: Op) -> str:
     """Why a subject skips an op that needs more than it has."""
     missing = needs(op) - capabilities_of(subject)
-    return f"{subject.name} cannot do this: {_said(missing)}"
+    return f"{subject.name} cannot do this: {lacking(missing)}"
 
 
 def refuse_what_it_lacks(program: Program, subject: Subject) -> None:
@@ -245,12 +245,12 @@ def refuse_what_it_lacks(program: Program, subject: Subject) -> None:
         if missing:
             raise SubjectLacks(
                 f"op {number} of the program, {type(op).__name__}, needs more than "
-                f"{subject.name} can do: {_said(missing)}. Give it these methods, or "
+                f"{subject.name} can do: {lacking(missing)}. Give it these methods, or "
                 f"draw programs by program_for(..., can=capabilities_of(subject))."
             )
 
 
-def _said(missing: frozenset[Capability]) -> str:
+def lacking(missing: frozenset[Capability]) -> str:
     """What a subject lacks: the protocols, and what they say."""
     lacks = [
         f"{protocol.__name__} ({capability.value})"

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,11 @@ from click.testing import CliRunner, Result
 from toy_episode import PLANTED
 
 from crashmq.harness.cli import main
+from crashmq.harness.commands import soak
+from crashmq.harness.commands.settings import settings_for
 from crashmq.harness.failures.baseline import BadBaseline, read_baseline
 from crashmq.harness.mutants.mutants import MUTANTS
+from crashmq.harness.mutants.mutation import applied
 from crashmq.harness.searches import gate
 from crashmq.harness.searches.gate_parts import GateProfile
 from crashmq.models.laws.registry import declared_laws
@@ -75,18 +79,20 @@ def test_json_alone_goes_to_standard_output() -> None:
     assert json.loads(result.stdout)["verdict"] == "GREEN"
 
 
+@pytest.mark.parametrize(("is_planted", "level"), [(False, "error"), (True, "notice")])
 def test_under_ci_a_failure_is_annotated_and_the_page_written(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_planted: bool, level: str
 ) -> None:
     page = tmp_path / "summary.md"
     page.write_text("# before\n")
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
 
-    result = crashmq(*RED)
+    with nullcontext() if is_planted else applied(PLANTED):
+        result = crashmq(*(RED if is_planted else RED[:2]))
 
-    (first, *_) = [line for line in result.stdout.splitlines() if "::error" in line]
-    assert first.startswith("::error title=")
+    (first, *_) = [line for line in result.stdout.splitlines() if "%0A" in line]
+    assert first.startswith(f"::{level} title=")
     assert " in clean_restart::" in first
     assert "%0Acrashmq replay" in first
     assert page.read_text().startswith("# before\n## crashmq check: RED\n")
@@ -145,7 +151,7 @@ def test_a_baseline_that_is_none_is_refused(
 def test_what_a_team_always_types_stands_in_its_pyproject(tmp_path: Path) -> None:
     Path("pyproject.toml").write_text(
         "[tool.crashmq]\nworkers = 1\n[tool.crashmq.check]\n"
-        'scenario = ["reput_behind"]\nquiet = true\njson = "out/r.json"\n'
+        'scenario = "reput_behind"\nquiet = true\njson = "out/r.json"\n'
     )
     Path("out").mkdir()
     Path("below").mkdir()
@@ -158,6 +164,19 @@ def test_what_a_team_always_types_stands_in_its_pyproject(tmp_path: Path) -> Non
     told = json.loads((tmp_path / "out" / "r.json").read_text())
     assert {part["scenario"] for part in told["parts"]} == {"reput_behind"}
     assert "clean_restart" in crashmq("check", "clean_restart").stdout
+
+
+def test_a_place_in_the_settings_lies_beside_them(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    os.chdir("below")
+    soak.command.name = "soak"
+    for out, meant in (
+        ("runs", str(tmp_path / "runs")),
+        ("s3://bucket/runs", "s3://bucket/runs"),
+    ):
+        text = f'[tool.crashmq.soak]\nout = "{out}"\n'
+        (tmp_path / "pyproject.toml").write_text(text)
+        assert settings_for(soak.command, ("soak",)) == {"out": meant}
 
 
 @pytest.mark.parametrize(

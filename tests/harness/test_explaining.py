@@ -6,10 +6,12 @@ import json
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from click.testing import CliRunner, Result
 
+import crashmq.testing as crashmq_testing
 from crashmq.harness.cli import main
 from crashmq.harness.episodes.episode import run_program
 from crashmq.harness.episodes.file_changes import change_lines, change_summary, changes
@@ -18,7 +20,15 @@ from crashmq.harness.failures.case_file import BadCaseFile, CaseFile
 from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import applied
 from crashmq.models.laws.registry import declared_laws
-from crashmq.models.ops import Crash, During, PutMessage, Restart, RunService
+from crashmq.models.observations import Observation
+from crashmq.models.ops import (
+    EVENT_CLASSES,
+    Crash,
+    During,
+    PutMessage,
+    Restart,
+    RunService,
+)
 from crashmq.models.program import Program, Setup, op_from_dict
 from crashmq.models.short_ops import source_of
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
@@ -95,6 +105,24 @@ def test_a_replay_tells_the_starts_the_healed_end_and_where_to_look(
     assert "look at ConsumeQueue._put_unit (engine/store/queue/" in result.stdout
     assert "parts from the engine without the bug" in result.stdout
     assert f"crashmq explain {CaseFile.load(case).violated}" in result.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("until", "step"), [("0", "1"), ("1", "breach")])
+def test_a_step_behind_the_end_of_the_run_is_told_as_such(
+    tmp_path: Path, until: str, step: str
+) -> None:
+    bug = MUTANTS["R02"]
+    with applied(bug):
+        result = run_program(bug.trigger)
+    case = CaseFile("", bug.trigger, result.law, result.step, "", "", mutant="R02")
+    case.save(tmp_path / "b.case.json")
+
+    told = crashmq("replay", tmp_path / "b.case.json", "--until", until, "--diff", step)
+
+    number = result.step if step == "breach" else int(step)
+    assert int(until) < number < len(bug.trigger.ops)
+    assert f"  files: the run ended before step {number}\n" in told.stdout
 
 
 @pytest.mark.slow
@@ -207,6 +235,14 @@ def test_a_case_needs_no_more_than_what_is_done(tmp_path: Path) -> None:
     told = crashmq("replay", path)
     assert told.exit_code == 0
     assert f"PASSED: no law is violated.\n  next  crashmq explore {path}" in told.stdout
+
+
+def test_people_import_every_op_and_observation_from_one_module() -> None:
+    named = {*crashmq_testing.__all__}
+
+    assert {op.__name__ for op in EVENT_CLASSES} - named == set()
+    assert {seen.__name__ for seen in get_args(Observation)} - named == set()
+    assert {"KeptUnit", "Schedule", "Survivors"} <= named
 
 
 def test_every_op_that_is_drawn_has_a_short_form() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import crashmq
 from crashmq.harness.failures.case_file import CaseFile
-from crashmq.models.ops import PutMessage
+from crashmq.models.ops import Crash, During, PutMessage
 from crashmq.models.program import Program, Setup
 
 pytest_plugins = ["pytester"]
@@ -319,3 +319,76 @@ def test_the_setting_takes_all_cases_that_are_met(pytester: pytest.Pytester) -> 
     run(pytester).assert_outcomes(passed=0)
     pytester.makeini("[pytest]\ncrashmq = true\n")
     run(pytester).assert_outcomes(passed=1)
+
+
+STORES = Path(__file__).parents[2] / "docs" / "examples"
+THEIRS = "note_store:NoteStore"
+THEIR_RULES = """
+    from hypothesis.stateful import rule
+    from note_store import NoteStore
+
+    from crashmq.testing import Crash, During, PutMessage, RunService
+    from crashmq.testing import StoreRules, search_settings
+
+    class Notes(StoreRules):
+        make = NoteStore
+
+        @rule()
+        def put(self):
+            self.do(PutMessage("T0", 0, 16))
+
+        @rule()
+        def run_what_it_has_not(self):
+            self.do(RunService("reput"))
+
+        @rule()
+        def put_and_kill(self):
+            self.do(During(PutMessage("T0", 0, 16), 1, Crash("process_kill")))
+
+    TestNotes = Notes.TestCase
+    TestNotes.settings = search_settings("ci", max_examples=20, steps=6)
+"""
+
+
+def their_case_in(directory: Path) -> None:
+    ops = (During(PutMessage("T0", 0, 16), 1, Crash("process_kill")),)
+    program = Program(Setup(), ops)
+    case = CaseFile("process_kill", program, "PUT-1", 0, "", "", subject=THEIRS)
+    case.save(directory / "theirs.case.json")
+
+
+@pytest.mark.slow
+def test_a_case_of_their_store_runs_once_the_store_is_named(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(STORES))
+    their_case_in(pytester.path)
+
+    unnamed = run(pytester, "--crashmq")
+    unnamed.assert_outcomes(failed=1)
+    unnamed.stdout.fnmatch_lines([f"*or by --crashmq-subject {THEIRS}."])
+
+    pytester.makeini(f"[pytest]\ncrashmq_subject =\n    {THEIRS}\n")
+    named = run(pytester, "--crashmq")
+    named.assert_outcomes(failed=1)
+    replay = f"*crashmq replay theirs.case.json --subject {THEIRS}"
+    named.stdout.fnmatch_lines(["VIOLATED process_kill*", replay])
+
+
+@pytest.mark.slow
+def test_a_failing_machine_of_their_store_leaves_a_case_of_that_store(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(STORES))
+    pytester.makepyfile(THEIR_RULES)
+
+    result = run(pytester)
+
+    result.assert_outcomes(failed=1)
+    (saved,) = (pytester.path / ".crashmq").glob("*.case.json")
+    case = CaseFile.load(saved)
+    assert case.subject == THEIRS
+    assert len(case.program.ops) == 1
+    replay = f"crashmq replay .crashmq/{saved.name} --subject {THEIRS}"
+    result.stdout.fnmatch_lines(["VIOLATED clean_restart*", replay])
+    result.stdout.no_fnmatch_line("*run on its own it passes*")
