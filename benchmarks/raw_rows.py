@@ -93,7 +93,7 @@ def multiplied(run: Path, out: Path, episodes: int) -> int:
     number = made = 0
     while made < episodes:
         of_it, file = there[number % len(there)]
-        os.link(file, out / EPISODES_DIR / f"part-{number:08d}.parquet")
+        os.link(str(file), out / EPISODES_DIR / f"part-{number:08d}.parquet")
         made, number = made + of_it, number + 1
     told = json.loads((run / RUN_FILE).read_text())
     write_json(out / RUN_FILE, told | {"format": 1, "episodes": made})

@@ -236,9 +236,9 @@ def writing() -> Iterator[None]:
     except FileExistsError as error:
         raise BadInput(str(error)) from None
     except OSError as error:
+        where = error.filename or "what was to be written"  # of a write, none is known
         raise BadInput(
-            f"{error.filename}: cannot be written: {error.strerror}. Name a place "
-            f"that can."
+            f"{where}: cannot be written: {error.strerror}. Name a place that can."
         ) from None
 
 

@@ -37,8 +37,8 @@ def packed(environment: Path) -> Path:
     """The environment as an archive beside it, without the jars and the Java."""
     archive = environment.with_name(f"{environment.name}.tar.gz")
     excluded = [f"--exclude={name}" for name in _NOT_FOR_EXECUTORS]
-    command = ["tar", "-I", "gzip -1", "-cf", archive, *excluded]
-    subprocess.run([*command, "-C", environment, "."], check=True)
+    command = ["tar", "-I", "gzip -1", "-cf", str(archive), *excluded]
+    subprocess.run([*command, "-C", str(environment), "."], check=True)
     return archive
 
 
