@@ -236,9 +236,10 @@ def writing() -> Iterator[None]:
     except FileExistsError as error:
         raise BadInput(str(error)) from None
     except OSError as error:
-        where = error.filename or "what was to be written"  # of a write, none is known
+        # A write that fails, on a full disk say, does not know its file's name.
+        what = f"{error.filename}:" if error.filename else "a file"
         raise BadInput(
-            f"{where}: cannot be written: {error.strerror}. Name a place that can."
+            f"{what} cannot be written: {error.strerror}. Name a place that can."
         ) from None
 
 
