@@ -31,7 +31,14 @@ from crashmq.harness.searches.shards_here import run_here
 from crashmq.harness.searches.soak import SoakTask, declared
 from crashmq.reports.aggregates import LocalAggregates, row_files
 from crashmq.reports.records import EpisodeRecord
-from crashmq.reports.run_dir import DONE, Session, begin_run, new_session, write_session
+from crashmq.reports.run_dir import (
+    DONE,
+    Session,
+    Wanted,
+    begin_run,
+    new_session,
+    write_session,
+)
 
 SCENARIOS = ("clean_restart", "power_loss")
 OUTCOMES = {
@@ -97,7 +104,7 @@ def run_with_spark(task: SoakTask, out: Path, episodes: int, workers: int) -> No
     register(sys.modules[__name__])
     session = open_session(f"local[{workers},4]", out)
     try:
-        run_on_spark(session, task, out, episodes, lambda _: None)
+        run_on_spark(session, task, out, Wanted(episodes), lambda _: None)
     finally:
         session.stop()
 
@@ -147,7 +154,8 @@ def main() -> int:
         if typed.spark:
             run_with_spark(task, out, typed.episodes, typed.workers)
         else:
-            run_here(task, out, typed.episodes, lambda _: None, workers=typed.workers)
+            wanted = Wanted(typed.episodes)
+            run_here(task, out, wanted, lambda _: None, workers=typed.workers)
         seconds = time.time() - began
         session = Session("2026-11-24T00:00:00+00:00", "here", "-", DONE, seconds)
         write_session(new_session(out), session)

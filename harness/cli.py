@@ -34,10 +34,12 @@ _COMMANDS = {
     "soak": "Run many seeded episodes and write a report, or continue one.",
     "report": "Render the report of a soak again.",
     "nights": "Compare several soaks: what is new, known, resolved.",
+    "merge": "Make one run of the parts that several machines ran.",
     "compact": "Join the small files of a soak into a few large ones.",
     "sql": "Answer a SELECT on the rows and sums of a soak.",
     "replay": "Run a case file and print it as a timeline.",
     "shrink": "Find the smallest program that breaks the same law.",
+    "bisect": "Run a case file at several revisions, and print a table.",
     "explain": "Say what a law means, why, and which bugs it catches.",
     "case": "Print a case file in its short form, or as a test.",
     "explore": "Crash histories at every disk action, in every way.",
@@ -53,7 +55,7 @@ _COMMANDS = {
 }
 
 
-_JUDGE_NOTHING = ("report", "nights", "compact", "sql", "list", "doctor")
+_JUDGE_NOTHING = ("report", "nights", "merge", "compact", "sql", "list", "doctor")
 
 
 class _Commands(click.Group):

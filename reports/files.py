@@ -83,11 +83,16 @@ def move_into_place(temporary: Path, path: Path) -> None:
 
 def write_text(path: Place, text: str) -> None:
     """Replace ``path`` by ``text``, atomically."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Place, data: bytes) -> None:
+    """Replace ``path`` by ``data``, atomically."""
     if isinstance(path, Remote):
-        path.write_bytes(text.encode())
+        path.write_bytes(data)
         return
     temporary = temporary_beside(path)
-    temporary.write_text(text, encoding="utf-8")
+    temporary.write_bytes(data)
     move_into_place(temporary, path)
 
 

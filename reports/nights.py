@@ -42,7 +42,7 @@ class Night:
 
     name: str
     when: str
-    run: Mapping[str, str]  # seed, mutant, subject, code_version
+    run: Mapping[str, str]  # seed, mutant, subject, code_version, revision
     scenarios: tuple[str, ...]
     counts: Counts
     elapsed_s: float | None
@@ -177,7 +177,7 @@ class Nights:
         return f"{self.last.name}, {beside}: {failures}{of_them}."
 
 
-def night_of(name: str, figures: Figures, began: str = "") -> Night:
+def night_of(name: str, figures: Figures, began: str = "", revision: str = "") -> Night:
     """A run as a night; ordered by the date in its directory's name, else its begin."""
     definition, laws = figures.definition, figures.laws
     dated = _DATE.match(name)
@@ -190,7 +190,8 @@ def night_of(name: str, figures: Figures, began: str = "") -> Night:
     return Night(
         name=name,
         when=dated[0] if dated else began,
-        run={key: str(definition.get(key, "")) for key in named},
+        run={key: str(definition.get(key, "")) for key in named}
+        | {"revision": revision},
         scenarios=tuple(figures.scenario_names),
         counts=Counts(
             episodes=sum(each.episodes for each in figures.scenarios),

@@ -72,6 +72,17 @@ def read_nights(directory: Place) -> tuple[list[Night], list[str]]:
     return nights, unreadable
 
 
+def revisions_of_nights(directory: Place) -> list[str]:
+    """The revisions that ran the nights in a directory, by when they began.
+
+    Raises:
+        NotARun: none of them can be read.
+    """
+    nights, _ = read_nights(directory)
+    ordered = sorted(nights, key=lambda night: (night.when, night.name))
+    return [night.run["revision"] for night in ordered if night.run["revision"]]
+
+
 def _read(place: Place) -> Night:
     return one_night(place, collect_figures(LocalAggregates(place), place))
 
@@ -79,7 +90,9 @@ def _read(place: Place) -> Night:
 def one_night(place: Place, figures: Figures) -> Night:
     """An aggregated run as a night."""
     sessions = read_sessions(place)
-    return night_of(place.name, figures, sessions[0].began if sessions else "")
+    if not sessions:
+        return night_of(place.name, figures)
+    return night_of(place.name, figures, sessions[0].began, sessions[-1].revision)
 
 
 def render_nights(

@@ -98,10 +98,14 @@ class Remote:
         """The places directly below it whose names match the pattern."""
         return (one for one in self.iterdir() if fnmatch.fnmatchcase(one.name, pattern))
 
+    def read_bytes(self) -> bytes:
+        """The whole content of an object."""
+        with _asked(self), self.filesystem.open_input_file(self.path) as file:
+            return bytes(file.read())
+
     def read_text(self, encoding: str = "utf-8") -> str:
         """The whole content of an object, as text."""
-        with _asked(self), self.filesystem.open_input_file(self.path) as file:
-            return bytes(file.read()).decode(encoding)
+        return self.read_bytes().decode(encoding)
 
     def write_bytes(self, data: Any) -> None:
         """Write an object, atomically."""

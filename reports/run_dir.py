@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -56,20 +56,59 @@ _SESSION = {
     "began": (is_text, "a text"),
     "host": (is_text, "a text"),
     "command": (is_text, "a text"),
+    "revision": (is_text, "a text"),
+    "environment": (is_text, "a text"),
     "ended": (is_text, "a text"),
     "elapsed_s": (is_seconds, "seconds"),
 }
+_SINCE_0_2 = ("revision", "environment")  # what older sessions do not say
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Every ``of``-th shard of a run from that of this number on; all by default."""
+
+    number: int = 0
+    of: int = 1
+
+    def has(self, shard_number: int) -> bool:
+        """Whether the shard of this number, counted from 0, is in it."""
+        return shard_number % self.of == self.number
+
+
+WHOLE = Part()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How much of a run a session shall do.
+
+    Attributes:
+        episodes: how many the whole run shall have.
+        time_s: seconds after which no shard is begun; None: no limit.
+        part: which of the shards.
+    """
+
+    episodes: int
+    time_s: float | None = None
+    part: Part = WHOLE
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One command that added to a run."""
+    """One command that added to a run.
+
+    ``revision`` is that of crashmq's checkout, "" if it ran from an installed package;
+    ``environment`` says which Python and which system.
+    """
 
     began: str  # date and time of day, UTC
     host: str
     command: str
     ended: str = ""
     elapsed_s: float = 0.0
+    revision: str = ""
+    environment: str = ""
 
 
 def name_of(shard: Shard) -> str:
@@ -97,11 +136,17 @@ def committed(out: Place) -> list[Shard]:
     return kept
 
 
-def missing(out: Place, episodes: int) -> Iterator[Shard]:
-    """The shards that a run of so many episodes lacks, in order."""
+def missing(out: Place, episodes: int, part: Part = WHOLE) -> Iterator[Shard]:
+    """The shards that this part of a run of so many episodes lacks, in order."""
+    shards = enumerate(shards_of(episodes))
+    return lacking(out, (shard for number, shard in shards if part.has(number)))
+
+
+def lacking(out: Place, shards: Iterable[Shard]) -> Iterator[Shard]:
+    """Those of the shards that a run has not committed, nor a larger one with them."""
     there = committed(out)
     firsts = [shard.first_episode for shard in there]
-    for shard in shards_of(episodes):
+    for shard in shards:
         at = bisect_right(firsts, shard.first_episode) - 1
         if at < 0 or not there[at].holds(shard):
             yield shard
@@ -205,8 +250,11 @@ def read_sessions(out: Place) -> list[Session]:
         if path.is_file() and path.stat().st_size == 0:
             continue
         value = read_object(path)
-        check_fields(path, value, _SESSION, tuple(_SESSION))
-        found.append(Session(**{name: value[name] for name in _SESSION}))
+        needed = tuple(name for name in _SESSION if name not in _SINCE_0_2)
+        check_fields(path, value, _SESSION, needed)
+        found.append(
+            Session(**{name: value[name] for name in _SESSION if name in value})
+        )
     return found
 
 

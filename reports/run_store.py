@@ -23,7 +23,13 @@ from crashmq.reports.careful import deaths_noted
 from crashmq.reports.errors import CannotWrite, EnvironmentMissing, ShardLost
 from crashmq.reports.places import Place
 from crashmq.reports.records import Shard
-from crashmq.reports.run_dir import MANIFESTS_DIR, committed, missing, name_of
+from crashmq.reports.run_dir import (
+    MANIFESTS_DIR,
+    Wanted,
+    committed,
+    missing,
+    name_of,
+)
 from crashmq.reports.shards import RunProgress, ShardResult, write_shard
 from crashmq.reports.spark_aggregates import ddl_of
 from crashmq.reports.task import Task
@@ -43,12 +49,10 @@ def run_on_spark(
     session: SparkSession,
     task: Task,
     out: Place,
-    episodes: int,
+    wanted: Wanted,
     progress: Callable[[RunProgress], None],
-    *,
-    time_s: float | None = None,
 ) -> None:
-    """Run the missing shards of a run of so many episodes; commit them in ``out``.
+    """Run the missing shards of what is wanted of a run; commit them in ``out``.
 
     ``progress`` is called from this thread, every half second and once at the end.
 
@@ -56,9 +60,8 @@ def run_on_spark(
         session: its executors run the shards.
         task: the work of the run.
         out: the run's directory, begun already; executors share it.
-        episodes: how many the run shall have.
+        wanted: how much of the run.
         progress: the callback for the progress.
-        time_s: seconds after which no shard is begun; None: no limit.
 
     Raises:
         CannotWrite: a disk is full, say.
@@ -67,12 +70,12 @@ def run_on_spark(
         ShardLost: processes died running a shard, and it is unknown in which episode.
     """
     out = out.absolute()
-    until = None if time_s is None else time.time() + time_s
+    until = None if wanted.time_s is None else time.time() + wanted.time_s
     cores = session.sparkContext.defaultParallelism
     watch = _Watch(session.sparkContext, f"crashmq {task.run_id}", progress)
     size, came_to = min(_WAVE_MAX, cores * _SHARDS_A_CORE), (-1, -1)
     again = False
-    while wave := list(islice(missing(out, episodes), size)):
+    while wave := list(islice(missing(out, wanted.episodes, wanted.part), size)):
         try:
             commit = partial(_committed, task, wave, out, until, again)
             watch.until_done(partial(_fan_out, session, commit, len(wave), watch))

@@ -59,13 +59,14 @@ def open_session(
     if master is not None:
         check_master(master)
     scratch = _scratch_of(run_dir)
-    scratch.mkdir(parents=True, exist_ok=True)
     # It prints kilobytes of JSON for an SQL error that is raised as well.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     # What breaks a call to the JVM is raised; an interrupt need not be told twice.
     logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     started = {} if submitted else _environment_of_a_start()
+    if not submitted:  # the driver of a cluster may have no home to write to
+        scratch.mkdir(parents=True, exist_ok=True)
     with _environment(started):
         if submitted:
             # Or SparkConf would not see what spark-submit was given.

@@ -266,9 +266,10 @@ def writing() -> Iterator[None]:
     except FileExistsError as error:
         raise BadInput(str(error)) from None
     except OSError as error:
+        # A write that fails, on a full disk say, does not know its file's name.
+        what = f"{error.filename}:" if error.filename else "a file"
         raise BadInput(
-            f"{error.filename}: cannot be written: {error.strerror}. Name a place "
-            f"that can."
+            f"{what} cannot be written: {error.strerror}. Name a place that can."
         ) from None
 
 

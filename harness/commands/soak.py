@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-import socket
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from functools import partial
@@ -35,21 +33,21 @@ from crashmq.harness.commands.reporting import (
     tell,
     write_report,
 )
+from crashmq.harness.commands.soak_session import noting
 from crashmq.harness.guards.interrupts import INTERRUPTS
 from crashmq.harness.searches.soak import SoakTask, declared
-from crashmq.reports.errors import EnvironmentMissing
 from crashmq.reports.masters import ATTEMPTS
 from crashmq.reports.places import Place
 from crashmq.reports.run_dir import (
     DONE,
     TIME_WAS_UP,
-    Session,
+    WHOLE,
+    Part,
+    Wanted,
     begin_run,
     check_run,
     end_early,
     missing,
-    new_session,
-    write_session,
 )
 
 if TYPE_CHECKING:
@@ -70,6 +68,16 @@ def _seconds(_: click.Context, __: click.Parameter, typed: str | None) -> float 
     if found is None or float(found[1]) == 0:
         raise click.BadParameter(f"{typed!r} is no time like 90s, 45m or 6h.")
     return float(found[1]) * _UNITS[found[2]]
+
+
+def _part(_: click.Context, __: click.Parameter, typed: str | None) -> Part:
+    """``2/3`` as the second of three parts; everything if it is left out."""
+    if typed is None:
+        return WHOLE
+    found = re.fullmatch(r"(\d{1,4})/(\d{1,4})", typed)
+    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+        raise click.BadParameter(f"{typed!r} is no part like 1/3, 2/3 or 3/3.")
+    return Part(int(found[1]) - 1, int(found[2]))
 
 
 def _seed(_: click.Context, __: click.Parameter, typed: str) -> int | str:
@@ -134,6 +142,12 @@ def _seed(_: click.Context, __: click.Parameter, typed: str) -> int | str:
     help="With --seed nightly: the night's date; by default today's, UTC.",
 )
 @click.option(
+    "--part",
+    callback=_part,
+    metavar="K/N",
+    help="Of N machines that share a run this is number K; `merge` joins the parts.",
+)
+@click.option(
     "--explore",
     type=click.IntRange(min=0),
     default=0,
@@ -171,6 +185,7 @@ class _Typed:
     workers: int | None
     seed: int | str
     night: datetime | None
+    part: Part
     explore: int
     mutant: str | None
     subject: str
@@ -261,16 +276,19 @@ def _engine(typed: _Typed, out: Place) -> Iterator[_Engine]:
 
 def _run(typed: _Typed, task: SoakTask, out: Place, engine: _Engine) -> None:
     """Run the missing shards, and show the progress."""
-    wanted = typed.episodes or _ENDLESS
+    wanted = Wanted(typed.episodes or _ENDLESS, typed.time_s, typed.part)
+    length = typed.episodes or 0
+    if length:  # of which this session does its part
+        typed = replace(typed, episodes=-(-length // typed.part.of))
     with writing():
         there = begin_run(
             out,
             task.run_id,
             task.definition,
-            typed.episodes or 0,
+            length,
             declared(task.scenarios),
         )
-        note = _noting(new_session(out))
+        note = noting(out)
     if there:
         say(
             f"soak: continues run {task.run_id} in {out}: {_of(there, typed)}",
@@ -290,32 +308,15 @@ def _run(typed: _Typed, task: SoakTask, out: Place, engine: _Engine) -> None:
             )
 
         try:
-            engine.run(task, out, wanted, tell_progress, time_s=typed.time_s)
+            engine.run(task, out, wanted, tell_progress)
         except KeyboardInterrupt:
             say(_kept(out), err=True)
             raise
-    is_over = next(missing(out, wanted), None) is None
+    is_over = next(missing(out, wanted.episodes, wanted.part), None) is None
     if not is_over:
         with writing():
             end_early(out)
     note(last, DONE if is_over else TIME_WAS_UP)
-
-
-def _noting(path: Place) -> Callable[[float, str], None]:
-    """A callback that writes the state of a session to its file."""
-    began = datetime.now(UTC).isoformat(timespec="seconds")
-    command = shlex.join(["crashmq", *sys.argv[1:]])
-    session = Session(began, socket.gethostname(), command)
-
-    def note(elapsed_s: float, ended: str) -> None:
-        elapsed_s = round(elapsed_s, 3)
-        with suppress(
-            OSError, EnvironmentMissing
-        ):  # shards say what is wrong with the disk
-            write_session(path, replace(session, elapsed_s=elapsed_s, ended=ended))
-
-    note(0.0, "")
-    return note
 
 
 def _detail(run: RunProgress, there: int, typed: _Typed) -> str:

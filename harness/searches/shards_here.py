@@ -22,7 +22,7 @@ from crashmq.reports.errors import ReportError, ShardLost
 from crashmq.reports.masters import ATTEMPTS
 from crashmq.reports.places import Place, Remote
 from crashmq.reports.records import Shard
-from crashmq.reports.run_dir import EPISODES_DIR, MANIFESTS_DIR, missing
+from crashmq.reports.run_dir import EPISODES_DIR, MANIFESTS_DIR, Wanted, missing
 from crashmq.reports.shards import RunProgress, ShardResult, hand_over, write_shard
 from crashmq.reports.task import Task
 
@@ -33,23 +33,21 @@ _POLL_S = 0.5
 def run_here(
     task: Task,
     out: Place,
-    episodes: int,
+    wanted: Wanted,
     progress: Callable[[RunProgress], None],
     *,
     workers: int | None = None,
-    time_s: float | None = None,
 ) -> None:
-    """Run the missing shards of a run of ``episodes``, and commit them in ``out``.
+    """Run the missing shards of what is wanted of a run, and commit them in ``out``.
 
     ``progress`` is called every half second, and once at the end.
 
     Args:
         task: what is run.
         out: the run's directory, begun already.
-        episodes: how many the run shall have.
+        wanted: how much of the run.
         progress: is given the progress.
         workers: how many processes at a time; None for one per core.
-        time_s: seconds after which no shard is begun; None: no limit.
 
     Raises:
         CannotWrite: the directory cannot be written, for example on a full disk.
@@ -57,7 +55,8 @@ def run_here(
     """
     workers = workers or os.cpu_count() or 1
     began, done, violated = time.monotonic(), 0, 0
-    waiting, died, noted = missing(out, episodes), Counter[Shard](), 0
+    waiting = missing(out, wanted.episodes, wanted.part)
+    died, noted = Counter[Shard](), 0
 
     def work(shard: Shard, tell: Tell) -> None:
         try:
@@ -83,7 +82,7 @@ def run_here(
                         done += what.episodes
                         violated += what.violated
                     case Over(how=""):
-                        side.add(islice(waiting, _is_time(time_s, elapsed_s())))
+                        side.add(islice(waiting, _is_time(wanted.time_s, elapsed_s())))
                     case Over(how=how):
                         died[shard] += 1
                         told, noted = noted, deaths_noted(place)

@@ -12,6 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from crashmq.harness.cli import main
+from crashmq.harness.commands.arguments import writing
+from crashmq.harness.commands.exits import BadInput
 from crashmq.harness.failures.case_file import CaseFile
 from crashmq.harness.mutants.mutants import MUTANTS
 
@@ -197,6 +199,15 @@ def test_a_place_that_cannot_be_written_is_one_sentence(
     assert result.exit_code == 2
     (sentence,) = result.stderr.splitlines()
     assert "cannot be written: Not a directory" in sentence
+
+
+def test_a_disk_that_is_full_is_told_though_no_file_is_named() -> None:
+    with (
+        pytest.raises(BadInput, match=r"^a file cannot be written: No space left"),
+        writing(),
+        Path("/dev/full").open("w", encoding="utf-8") as file,
+    ):
+        file.write("x")
 
 
 def test_a_place_elsewhere_is_refused_and_no_directory_is_made(

@@ -10,7 +10,7 @@ from sample_run import DECLARED, SampleTask
 
 from crashmq.harness.searches.shards_here import run_here
 from crashmq.reports.records import EpisodeRecord
-from crashmq.reports.run_dir import begin_run
+from crashmq.reports.run_dir import Wanted, begin_run
 
 
 class SlowTask(SampleTask):
@@ -26,4 +26,4 @@ if __name__ == "__main__":
     task = SlowTask(break_every=13)
     begin_run(out, task.run_id, task.definition, episodes, DECLARED)
     print("begun", flush=True)
-    run_here(task, out, episodes, lambda _: None, workers=2)
+    run_here(task, out, Wanted(episodes), lambda _: None, workers=2)

@@ -20,6 +20,7 @@ from crashmq.reports.records import Shard
 from crashmq.reports.run_dir import (
     DONE,
     Session,
+    Wanted,
     begin_run,
     committed,
     elapsed_of,
@@ -42,7 +43,7 @@ def at() -> Iterator[str]:
 def run(out: Any, episodes: int) -> None:
     task = SampleTask(break_every=13)
     begin_run(out, task.run_id, task.definition, episodes, DECLARED)
-    run_here(task, out, episodes, lambda _: None, workers=2)
+    run_here(task, out, Wanted(episodes), lambda _: None, workers=2)
     ended = Session("2026-11-24T00:00:00+00:00", "here", "crashmq soak", DONE, 4.0)
     write_session(new_session(out), ended)
 

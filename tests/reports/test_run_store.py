@@ -13,7 +13,7 @@ from sample_run import DECLARED, SampleTask
 
 from crashmq.reports.errors import CannotWrite, EnvironmentMissing
 from crashmq.reports.records import EpisodeRecord, Shard
-from crashmq.reports.run_dir import begin_run, committed
+from crashmq.reports.run_dir import Wanted, begin_run, committed
 
 run_store = pytest.importorskip(
     "crashmq.reports.run_store", reason="pyspark is not installed"
@@ -23,10 +23,12 @@ store = pytest.importorskip("sample_store")
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
-def run(session: Any, task: Any, out: Path, episodes: int, **how: Any) -> list[Any]:
+def run(
+    session: Any, task: Any, out: Path, episodes: int, time_s: float | None = None
+) -> list[Any]:
     seen: list[Any] = []
     begin_run(out, task.run_id, task.definition, episodes, DECLARED)
-    run_store.run_on_spark(session, task, out, episodes, seen.append, **how)
+    run_store.run_on_spark(session, task, out, Wanted(episodes, time_s), seen.append)
     return seen
 
 
@@ -100,7 +102,9 @@ def test_a_disk_that_is_full_is_told(session: Any, tmp_path: Path) -> None:
     with pytest.raises(
         CannotWrite, match="episodes cannot be written: Not a directory"
     ):
-        run_store.run_on_spark(session, SampleTask(), tmp_path, 3, lambda _: None)
+        run_store.run_on_spark(
+            session, SampleTask(), tmp_path, Wanted(3), lambda _: None
+        )
 
 
 def test_executors_without_our_code_are_told_what_they_lack(
@@ -131,7 +135,7 @@ def test_an_interrupt_cancels_the_job_and_is_raised(
     task = Endless()
     begin_run(tmp_path, task.run_id, task.definition, 3, DECLARED)
     with pytest.raises(KeyboardInterrupt):
-        run_store.run_on_spark(session, task, tmp_path, 3, interrupt)
+        run_store.run_on_spark(session, task, tmp_path, Wanted(3), interrupt)
 
     assert session.sparkContext.statusTracker().getActiveJobsIds() == []
     assert session.range(3).count() == 3

@@ -18,7 +18,7 @@ from sample_run import DECLARED, SampleTask
 from crashmq.harness.searches.shards_here import run_here
 from crashmq.reports.errors import CannotWrite, ShardLost
 from crashmq.reports.records import EpisodeRecord, Shard
-from crashmq.reports.run_dir import begin_run, committed
+from crashmq.reports.run_dir import WHOLE, Part, Wanted, begin_run, committed
 from crashmq.reports.shards import RunProgress
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -29,7 +29,8 @@ HERE = Path(__file__).resolve().parent
 def run(out: Path, task: Any, episodes: int, **how: Any) -> list[RunProgress]:
     seen: list[RunProgress] = []
     begin_run(out, task.run_id, task.definition, episodes, DECLARED)
-    run_here(task, out, episodes, seen.append, **how)
+    wanted = Wanted(episodes, how.pop("time_s", None), how.pop("part", WHOLE))
+    run_here(task, out, wanted, seen.append, **how)
     return seen
 
 
@@ -74,6 +75,20 @@ def test_however_many_workers_the_rows_are_the_same(tmp_path: Path) -> None:
 
     assert comes_to(tmp_path / "one") == comes_to(tmp_path / "three")
     assert (last.episodes, last.violated) == (230, 18)
+
+
+def test_parts_of_a_run_have_each_shard_once(tmp_path: Path) -> None:
+    task = SampleTask(break_every=13)
+    for number in range(3):
+        part = Part(number, 3)
+        run(tmp_path / f"part{number}", task, 230, workers=1, part=part)
+
+    parts = [committed(tmp_path / f"part{number}") for number in range(3)]
+    run(tmp_path / "whole", task, 230, workers=1)
+    assert sorted(shard for part in parts for shard in part) == committed(
+        tmp_path / "whole"
+    )
+    assert [len(part) for part in parts] == [2, 2, 1]
 
 
 def test_a_run_that_is_whole_runs_nothing(tmp_path: Path) -> None:
@@ -128,7 +143,7 @@ def test_a_disk_that_is_full_is_told_and_goes_on_later(tmp_path: Path) -> None:
     (tmp_path / "manifests").write_text("in the way")
 
     with pytest.raises(CannotWrite, match="manifests cannot be written: Not a direc"):
-        run_here(task, tmp_path, 150, lambda _: None)
+        run_here(task, tmp_path, Wanted(150), lambda _: None)
 
     (tmp_path / "manifests").unlink()
     run(tmp_path, task, 150)

@@ -13,6 +13,7 @@ import pytest
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
 cluster = pytest.importorskip("standalone_cluster")
+pack = pytest.importorskip("packed_environment")
 jvm = pytest.importorskip("crashmq.reports.jvm")
 pytestmark = [
     pytest.mark.slow,
@@ -23,8 +24,14 @@ SOAK = ("soak", "clean_restart", "--mutant", "R22", "--episodes", "24")
 
 
 @pytest.fixture(scope="module")
-def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with cluster.standalone_cluster(tmp_path_factory.mktemp("cluster")) as address:
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the cluster keeps its logs, and executors their working directories."""
+    return tmp_path_factory.mktemp("cluster")
+
+
+@pytest.fixture(scope="module")
+def master(place: Path) -> Iterator[str]:
+    with cluster.standalone_cluster(place) as address:
         yield address
 
 
@@ -96,3 +103,32 @@ def test_under_spark_submit_it_comes_to_the_same(
     )
 
     assert digest_of(done, out) == digest
+    assert not (out / "spark").exists()
+
+
+def test_a_packed_environment_is_all_that_executors_need(
+    master: str, place: Path, digest: object, tmp_path: Path
+) -> None:
+    out, night = tmp_path / "run", tmp_path / "night"
+    pack.environment_at(night)
+    archive = pack.packed(night)
+    python, submit = night / "bin" / "python", "pyspark/bin/spark-submit"
+    (packages,) = night.glob("lib/python*/site-packages")
+    cli = packages / "crashmq" / "harness" / "cli.py"
+
+    settings = ["--master", master, "--archives", f"{archive}#night"]
+    settings += ["--conf", "spark.executor.memory=512m"]
+    done = ran(
+        [str(packages / submit), *settings, str(cli), *SOAK, "--out", str(out)],
+        {
+            "JAVA_HOME": str(jvm.java_home()),
+            "PYSPARK_DRIVER_PYTHON": str(python),
+            "PYSPARK_PYTHON": "./night/bin/python",
+            "PYTHONPATH": "",
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        },
+    )
+
+    assert digest_of(done, out) == digest
+    unpacked = place.glob("worker*/work/*/*/night/bin/python")
+    assert [each.parents[2].name for each in unpacked] != []

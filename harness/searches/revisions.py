@@ -1,0 +1,176 @@
+"""Runs a case at revisions of a git repository: where did a failure begin, or end?
+
+The repository is ours, or that of the user's store. It is only read: the files of a
+revision are unpacked into a directory of their own, and ``crashmq replay`` runs on them
+in a process of its own, with the Python and the packages of this one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO
+
+PASSED, VIOLATED, NOT_RUN = "passed", "violated", "not run"
+DIRTY = "-dirty"  # behind a revision that was run with changes nobody committed
+
+_OUTCOMES = {0: PASSED, 1: VIOLATED}
+_TIMEOUT_S = 600.0
+_SAID = re.compile(r"^(?:FIXED|SAME|CHANGED|FOUND|PASSED|NOT JUDGED): [^;\n]+", re.M)
+_FIELDS = "--format=%h%x09%cs%x09%s"
+_CHECKOUT = ".ci/checkout"  # where a checkout of ours has the package
+
+
+class NoRevision(Exception):
+    """Git, the repository or a revision is not there; the message is one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A commit: its abbreviated name, its date, and its first line."""
+
+    name: str
+    date: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What a case came to at a revision, and what the replay said of it."""
+
+    revision: Revision
+    outcome: str
+    said: str
+
+
+def revision_here() -> str:
+    """The revision that this package was imported from; "" if from no checkout."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return ""
+    try:
+        return _git(root, "describe", "--always", "--exclude=*", f"--dirty={DIRTY}")
+    except NoRevision:
+        return ""
+
+
+def revisions_named(repository: Path, names: Sequence[str]) -> list[Revision]:
+    """The revisions of these names, in the order given.
+
+    ``A..B`` is A and what leads from it to B, by first parents, the oldest first.
+
+    Raises:
+        NoRevision: there is no git, no repository, or no such revision.
+    """
+    found = []
+    for name in names:
+        first, dots, last = name.partition("..")
+        words = [first] if dots else [name]
+        lines = _git(repository, "log", "--no-walk", _FIELDS, *words, "--")
+        if dots:
+            way = ("--reverse", "--first-parent", _FIELDS, f"{first}..{last}", "--")
+            lines += "\n" + _git(repository, "log", *way)
+        found += [Revision(*line.split("\t", 2)) for line in lines.split("\n") if line]
+    return found
+
+
+def halved(
+    revisions: Sequence[Revision], tried: Callable[[Revision], Tried]
+) -> Iterator[Tried]:
+    """Try the first and the last revision, then halve what is between them.
+
+    It ends when the outcome changes between two neighbours; or at once if the ends do
+    not differ. One that cannot run is passed over for its neighbour.
+    """
+    waiting = list(revisions)
+    first, last = tried(waiting[0]), tried(waiting[-1])
+    yield first
+    if len(waiting) > 1:
+        yield last
+    if NOT_RUN in (first.outcome, last.outcome) or first.outcome == last.outcome:
+        return
+    while len(waiting) > 2:
+        middle = len(waiting) // 2
+        found = tried(waiting[middle])
+        yield found
+        if found.outcome == NOT_RUN:
+            del waiting[middle]
+        elif found.outcome == first.outcome:
+            del waiting[:middle]
+        else:
+            del waiting[middle + 1 :]
+
+
+def tried_at(
+    repository: Path, revision: Revision, case: Path, more: Sequence[str] = ()
+) -> Tried:
+    """Replay the case at a revision; ``more`` are options of ``crashmq replay``.
+
+    Raises:
+        NoRevision: the files of the revision cannot be had.
+    """
+    with TemporaryDirectory(prefix="crashmq-") as directory:
+        place = Path(directory)
+        _unpack(repository, revision, place)
+        of_ours = place / _CHECKOUT
+        path = of_ours if of_ours.is_dir() else place
+        try:
+            done = subprocess.run(
+                [*_REPLAY, str(case.absolute()), *more],
+                env=os.environ | {"PYTHONPATH": str(path)},
+                cwd=place,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_TIMEOUT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return Tried(revision, NOT_RUN, f"took more than {_TIMEOUT_S:.0f} s")
+    outcome = _OUTCOMES.get(done.returncode, NOT_RUN)
+    said = _SAID.findall(done.stdout)[-1:] or done.stderr.strip().split("\n")[-1:]
+    return Tried(revision, outcome, said[0])
+
+
+_REPLAY = (sys.executable, "-m", "crashmq.harness.cli", "replay")
+
+
+def _unpack(repository: Path, revision: Revision, place: Path) -> None:
+    command = ["git", "-C", str(repository), "archive", "--format=tar", revision.name]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as git:
+        assert git.stdout is not None
+        _extract(git.stdout, place)
+    if git.returncode:
+        raise NoRevision(f"git gives no files of {revision.name} of {repository}.")
+
+
+def _extract(stream: IO[bytes], place: Path) -> None:
+    try:
+        with tarfile.open(fileobj=stream, mode="r|") as archive:
+            archive.extractall(place, filter="data")
+    except tarfile.ReadError:
+        pass  # nothing came, and git's exit code says so
+
+
+def _git(repository: Path, *words: str) -> str:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(repository), *words],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except FileNotFoundError:
+        raise NoRevision("git is not installed, and revisions need it.") from None
+    if done.returncode:
+        why = done.stderr.strip().split("\n")[0].removeprefix("fatal: ")
+        raise NoRevision(f"git knows no such revision in {repository}: {why}")
+    return done.stdout.strip("\n")
