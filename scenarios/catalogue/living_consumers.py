@@ -356,7 +356,7 @@ LIVING_CONSUMERS = (
         "subscription while they pull and consume, alone or with their group",
         space=SUBSCRIBING,
         setups=FILTERING_STORES,
-        required_probes=("pull.outdated", "pull_api.filtered"),
+        required_probes=("pull.outdated",),
         required_laws=("CON-1", "CON-2", "CON-3", "CON-7", "RD-1"),
     ),
     Scenario(
