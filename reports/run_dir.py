@@ -61,7 +61,7 @@ _SESSION = {
     "ended": (is_text, "a text"),
     "elapsed_s": (is_seconds, "seconds"),
 }
-_SINCE_0_2 = ("revision", "environment")  # what older sessions do not say
+_SAID_LATER = ("revision", "environment")  # what older sessions do not say
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +250,7 @@ def read_sessions(out: Place) -> list[Session]:
         if path.is_file() and path.stat().st_size == 0:
             continue
         value = read_object(path)
-        needed = tuple(name for name in _SESSION if name not in _SINCE_0_2)
+        needed = tuple(name for name in _SESSION if name not in _SAID_LATER)
         check_fields(path, value, _SESSION, needed)
         found.append(
             Session(**{name: value[name] for name in _SESSION if name in value})

@@ -1,8 +1,8 @@
 """Runs a case at revisions of a git repository: where did a failure begin, or end?
 
-The repository is ours, or that of the user's store. It is only read: the files of a
-revision are unpacked into a directory of their own, and ``crashmq replay`` runs on them
-in a process of its own, with the Python and the packages of this one.
+The repository is ours, or that of the user's store. It is only read: a revision is
+checked out into a directory of its own, and ``crashmq replay`` runs on it in a process
+of its own, with the Python and the packages of this one.
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ import os
 import re
 import subprocess
 import sys
-import tarfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO
 
 PASSED, VIOLATED, NOT_RUN = "passed", "violated", "not run"
 DIRTY = "-dirty"  # behind a revision that was run with changes nobody committed
@@ -118,9 +116,9 @@ def tried_at(
     """
     with TemporaryDirectory(prefix="crashmq-") as directory:
         place = Path(directory)
-        _unpack(repository, revision, place)
+        theirs = _check_out(repository, revision, place)
         of_ours = place / _CHECKOUT
-        path = of_ours if of_ours.is_dir() else place
+        path = of_ours if of_ours.is_dir() else theirs
         try:
             done = subprocess.run(
                 [*_REPLAY, str(case.absolute()), *more],
@@ -142,21 +140,17 @@ def tried_at(
 _REPLAY = (sys.executable, "-m", "crashmq.harness.cli", "replay")
 
 
-def _unpack(repository: Path, revision: Revision, place: Path) -> None:
-    command = ["git", "-C", str(repository), "archive", "--format=tar", revision.name]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as git:
-        assert git.stdout is not None
-        _extract(git.stdout, place)
-    if git.returncode:
-        raise NoRevision(f"git gives no files of {revision.name} of {repository}.")
+def _check_out(repository: Path, revision: Revision, place: Path) -> Path:
+    """Write the files of a revision to ``place``; the repository is only read.
 
-
-def _extract(stream: IO[bytes], place: Path) -> None:
-    try:
-        with tarfile.open(fileobj=stream, mode="r|") as archive:
-            archive.extractall(place, filter="data")
-    except tarfile.ReadError:
-        pass  # nothing came, and git's exit code says so
+    Returns:
+        what ``repository`` is there, which may be a directory below its root.
+    """
+    root = _git(repository, "rev-parse", "--show-toplevel")
+    below = _git(repository, "rev-parse", "--show-prefix")
+    _git(place, "clone", "--quiet", "--shared", "--no-checkout", root, ".")
+    _git(place, "checkout", "--quiet", "--detach", revision.name)
+    return place / below
 
 
 def _git(repository: Path, *words: str) -> str:
