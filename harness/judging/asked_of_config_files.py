@@ -16,6 +16,7 @@ from crashmq.models.laws.config_files import (
     filters_are_in_their_place,
 )
 from crashmq.models.laws.config_tables import (
+    backup_is_one_write_behind,
     tables_say_what_they_should,
     versions_count_changes,
 )
@@ -57,10 +58,19 @@ def _ask_cfg_5(at: FilesAtRest) -> Breaches:
     return tables_say_what_they_should.judge(judged, at.known.progress.topics.changed)
 
 
-@asked(
-    versions_count_changes,
-    on=TableTurned,
-    needs=(*NEEDS, Fact.SYNCED_STAYS, Fact.DISK_WORKED, Fact.DISK_WORKS),
-)
+OF_TURNS = (*NEEDS, Fact.SYNCED_STAYS, Fact.DISK_WORKED, Fact.DISK_WORKS)
+
+
+@asked(versions_count_changes, on=TableTurned, needs=OF_TURNS)
 def _ask_cfg_6(at: TableTurned) -> Breaches:
     return versions_count_changes.judge(at.turn)
+
+
+@asked(
+    backup_is_one_write_behind,
+    on=TableTurned,
+    needs=(*OF_TURNS, Fact.HAD_ROOM),
+    where=lambda at: at.turn.backup is not None,
+)
+def _ask_cfg_7(at: TableTurned) -> Breaches:
+    return backup_is_one_write_behind.judge(at.turn)

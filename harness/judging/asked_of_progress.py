@@ -121,8 +121,8 @@ def _ask_ofs_5(at: OffsetsFound) -> Breaches:
 
 @asked(no_group_is_past_its_queue, on=OffsetsRecovered, needs=(Fact.ALONE,))
 def _ask_ofs_9(at: OffsetsRecovered) -> Breaches:
-    rows, files = at.recovered.rows, at.look.files()
-    return no_group_is_past_its_queue.judge(rows, files, at.ends)
+    one, files = at.recovered, at.look.files()
+    return no_group_is_past_its_queue.judge(one.rows, files, at.ends, one.files)
 
 
 @asked(start_loads_the_file, on=OffsetsRecovered, needs=(Fact.ALONE,))

@@ -71,6 +71,8 @@ class TableTurn(NamedTuple):
         first_ms: the earliest time that the data version of a change in this step, or
             of a table new in this life, may have; None if the clock was set back.
         last_ms: the latest.
+        backup: the bytes of the backup after the step; None unless it is certain that
+            the file was written just once in it.
     """
 
     path: str
@@ -81,6 +83,7 @@ class TableTurn(NamedTuple):
     events: int
     first_ms: int | None
     last_ms: int
+    backup: bytes | None = None
 
 
 @lru_cache(maxsize=512)

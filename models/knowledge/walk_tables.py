@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashmq.models.files.config_files import DELAYS_PATH, GROUPS_PATH, TOPICS_PATH
+from crashmq.models.files.config_files import (
+    BACKUP,
+    DELAYS_PATH,
+    GROUPS_PATH,
+    TOPICS_PATH,
+)
 from crashmq.models.files.config_tables import (
     VERSIONED,
     TableSeen,
@@ -20,9 +25,12 @@ from crashmq.models.ops import (
     ChangeTopic,
     ConfigureGroup,
     DeleteGroup,
+    RunService,
 )
 
 _NEVER = TableSeen()
+_AT_EACH_CHANGE = (TOPICS_PATH, GROUPS_PATH)
+_PERSISTS = ("persist_consumer_offset", "persist_delay_offset")
 
 
 def walk_tables(at: At) -> Iterator[TableTurned]:
@@ -53,7 +61,7 @@ def _turn(at: At, path: str, before: TableSeen, now: TableSeen) -> TableTurn:
     level_max = known.setup.delay_levels.level_max
     levels = level_max if path == DELAYS_PATH else 1
     first = at.look.epoch_ms
-    if path in (TOPICS_PATH, GROUPS_PATH) and before.is_there:
+    if path in _AT_EACH_CHANGE and before.is_there:
         first = began_ms  # each change is written at once
     return TableTurn(
         path,
@@ -64,7 +72,26 @@ def _turn(at: At, path: str, before: TableSeen, now: TableSeen) -> TableTurn:
         known.progress.tables.changes_most * levels,
         None if known.progress.tables.was_set_back else first,
         step.world.now_ms,
+        _backup(at, path) if _is_written_once(at, before, now, path) else None,
     )
+
+
+def _is_written_once(at: At, before: TableSeen, now: TableSeen, path: str) -> bool:
+    """Whether a table whose file has changed in a step was written just once in it.
+
+    Topics and groups are written at each change, which raises their version; offsets
+    by a round of their service.
+    """
+    step, op = at.step, at.step.op
+    if not before.is_there or not step.is_undisturbed or step.is_stopping:
+        return False
+    if path in _AT_EACH_CHANGE:
+        return now.counter == before.counter + 1
+    return isinstance(op, RunService) and op.service in _PERSISTS and op.times == 1
+
+
+def _backup(at: At, path: str) -> bytes:
+    return bytes(at.look.files().get(path + BACKUP, b""))
 
 
 def _rises(at: At, path: str) -> tuple[int, int]:

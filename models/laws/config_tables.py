@@ -150,6 +150,25 @@ def versions_count_changes(turn: TableTurn) -> Iterator[Violation]:
         yield Violation(turn.path, f"a version of {now.timestamp} ms", expected)
 
 
+@law(
+    "CFG-7",
+    "the backup of a broker's config file is the text that the file had before it was "
+    "written last",
+    catalogue="I12 I9",
+)
+def backup_is_one_write_behind(turn: TableTurn) -> Iterator[Violation]:
+    """Compares the backup with the file before a step that wrote it once.
+
+    A start that finds the file damaged goes back by one write then, and not by more.
+
+    Source: MixAll#string2File.
+    """
+    if turn.backup is not None and turn.backup != turn.before.data:
+        seen = f"{len(turn.backup)} bytes of another text" if turn.backup else "nothing"
+        expected = f"the {len(turn.before.data)} bytes that {turn.path} had before"
+        yield Violation(turn.path + BACKUP, seen, expected)
+
+
 def _wrong_parts(
     path: str, text: Mapping[str, Any], level_max: int, changed: Collection[str]
 ) -> Iterator[tuple[str, str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
+from types import MappingProxyType
 
 from crashmq.models.files.offsets import (
     OFFSETS_BACKUP,
@@ -17,6 +18,7 @@ from crashmq.models.laws.registry import law
 from crashmq.models.verdict import Violation
 
 _NONE = frozenset({NO_OFFSET})
+_NO_FILES: Mapping[str, bytes] = MappingProxyType({})
 
 
 def _name(key: OffsetKey) -> str:
@@ -211,21 +213,32 @@ def begins_at_the_groups_offset(
 @law(
     "OFS-9",
     "once a start has recovered the log, no group's offset is past the end of its "
-    "queue, neither in memory nor in the file",
+    "queue, neither in memory nor in the file, nor in its backup if it had to lower "
+    "one",
     catalogue="I12 I16",
 )
 def no_group_is_past_its_queue(
-    rows: OffsetRows, files: Mapping[str, bytes], ends: Ends
+    rows: OffsetRows,
+    files: Mapping[str, bytes],
+    ends: Ends,
+    found: Mapping[str, bytes] = _NO_FILES,
 ) -> Iterator[Violation]:
     """New messages take the offsets past the end, and such a group would skip them.
 
-    ``rows`` are the offsets in memory, ``files`` what the start left on disk.
+    ``rows`` are the offsets in memory, ``files`` what the start left on disk, and
+    ``found`` what it found there.
 
     Differs: RocketMQ does not lower them. Source: example E4 of docs/sharp-edges.md.
     """
-    written = read_offsets(bytes(files.get(OFFSETS_PATH, b""))) or ()
-    for where, found in (("", rows), (f" in {OFFSETS_PATH}", written)):
-        for key, offset in found:
+    had = whole_offsets(found) or ()
+    is_lowered = any(offset > ends.of(key)[1] for key, offset in had)
+    written = (OFFSETS_PATH, OFFSETS_BACKUP) if is_lowered else (OFFSETS_PATH,)
+    of_files = [
+        (f" in {path}", read_offsets(bytes(files.get(path, b""))) or ())
+        for path in written
+    ]
+    for where, found_there in (("", rows), *of_files):
+        for key, offset in found_there:
             _, end = ends.of(key)
             if offset > end:
                 seen = f"offset {offset}{where}"

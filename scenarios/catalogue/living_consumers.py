@@ -225,6 +225,7 @@ SUBSCRIBING = replace(
         ("service", 2),
         ("restart", 1),
         ("crash", 1),
+        ("ask", 2),
     ),
     labels=often(
         (Label(), 2),

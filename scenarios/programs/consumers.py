@@ -187,7 +187,16 @@ def _resubscribe(draft: Draft, client: str) -> None:
         _subscribe(draft, alike, (who.topics, who.expression, who.expression_type))
     else:
         rebalance_all(draft)
+    if "ask" in draft.space.kinds and chance.one_in(3):
+        _ask_who_subscribes(draft, who.group)
     work(draft, chance.pick(group).client)
+
+
+def _ask_who_subscribes(draft: Draft, group: str) -> None:
+    """Add ops: a broker is asked about each topic that the group may subscribe."""
+    topics = {one.topic for one in draft.space.addresses}
+    for topic in sorted(topics):
+        draft.add(AskBroker("subscribers", group, topic, 0))
 
 
 def _subscribe(

@@ -121,6 +121,23 @@ def test_a_start_lowers_what_lies_past_the_end_of_its_queue() -> None:
     assert no_group_is_past_its_queue.violations(lowered, files, ends)
 
 
+def test_a_start_that_lowers_an_offset_lowers_it_in_the_backup_too() -> None:
+    ends = Ends({("T", 0): (5, 5), ("T", 1): (5, 5)})
+    low, high = written(q0=5, q1=3), written(q0=8, q1=3)
+    rows = ((G0, 5), (G1, 3))
+
+    for found, backup, is_right in (
+        (high, low, True),
+        (high, high, False),
+        (low, high, True),  # nothing was lowered, so nothing was written
+    ):
+        files = {OFFSETS_PATH: low, OFFSETS_BACKUP: backup}
+        told = no_group_is_past_its_queue.violations(
+            rows, files, ends, {OFFSETS_PATH: found}
+        )
+        assert bool(told) is not is_right
+
+
 def test_nobody_knows_the_ends_of_a_log_that_was_damaged() -> None:
     ends = Ends({}, is_known=False)
 

@@ -43,6 +43,7 @@ def _reads(path: str, before: str, after: str) -> str:
 
 _TOPICS, _GROUPS = "config/topics.json", "config/subscriptionGroup.json"
 _TWO_TOPICS = does(_BROKER, PUT, REPUT, PutMessage("T1", 0, 16), REPUT)
+_NEW_GROUP = does(_BROKER, ConfigureGroup("g", 3, 1), PUT, REPUT)
 _GROUP = does(_BROKER, ConfigureGroup("g", 3, 1), ConfigureGroup("g", 4, 1), PUT, REPUT)
 
 LIES_OF_CONFIG_FILES = (
@@ -56,8 +57,14 @@ LIES_OF_CONFIG_FILES = (
     files("SVC-9", _said('"dead":false', '"dead":true'), _FILTERS),
     files("CFG-5", _reads(_TOPICS, '"perm":6', '"perm":4'), _TWO_TOPICS),
     files("CFG-5", _reads(_TOPICS, '"order":false,', ""), _TWO_TOPICS),
-    files("CFG-5", _reads(_GROUPS, '"brokerId":0', '"brokerId":1'), _GROUP),
+    files("CFG-5", _reads(_GROUPS, '"brokerId":0', '"brokerId":1'), _NEW_GROUP),
     files("CFG-6", _reads(_TOPICS, '"counter":2', '"counter":3'), _TWO_TOPICS),
     files("CFG-6", _reads(_TOPICS, '"timestamp":17', '"timestamp":27'), _TWO_TOPICS),
     files("CFG-6", _reads(_GROUPS, '"counter":2', '"counter":1'), _GROUP),
+    files(
+        "CFG-7",
+        _reads(f"{_TOPICS}.bak", '"timestamp":17', '"timestamp":27'),
+        _TWO_TOPICS,
+    ),
+    files("CFG-7", _reads(f"{_GROUPS}.bak", '"counter":1', '"counter":0'), _GROUP),
 )
