@@ -1,12 +1,15 @@
 """The report of a run: collects its figures, judges it, and writes three files.
 
-``report.html`` is a single file that opens offline, without scripts, fonts or
-references, and holds the case files. ``report.md`` is a short version;
+``report.html`` is a single file that opens offline, without fonts or references, and
+holds the case files. Its one script filters findings and rows; without it all are
+there, and no other script may run. ``report.md`` is a short version;
 ``summary.json`` is for programs. The templates escape every text of a store.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import json
 import re
@@ -110,7 +113,7 @@ def environments() -> tuple[Environment, Environment]:
 
 
 def _html() -> Environment:
-    return _with_filters(
+    environment = _with_filters(
         Environment(
             loader=FileSystemLoader(_TEMPLATES),
             autoescape=True,
@@ -121,6 +124,13 @@ def _html() -> Environment:
             keep_trailing_newline=True,
         )
     )
+    script = (_TEMPLATES / "filter.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    environment.globals |= {
+        "filter_script": script,
+        "filter_digest": f"sha256-{digest}",
+    }
+    return environment
 
 
 def _markdown() -> Environment:

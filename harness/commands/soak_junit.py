@@ -9,6 +9,7 @@ if the run's exit code is not 0; the baseline's failures are skipped tests.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,17 +66,21 @@ def _laws_of(
             tests[row.law] = Outcome(SKIPPED if is_known else FAILURE, _ELSEWHERE)
         elif row.checks:
             tests[row.law] = None
-    # One that the baseline accepts does not hide one that it does not.
-    for one in sorted(summary.distinct_failures, key=lambda one: not one.excused):
-        if one.scenario == scenario:
-            tests[one.law or one.signature] = _violated(one)
+    here = [one for one in summary.distinct_failures if one.scenario == scenario]
+    for name in dict.fromkeys(one.law or one.signature for one in here):
+        alike = [one for one in here if name in (one.law, one.signature)]
+        tests[name] = _violated(alike)
     return tests
 
 
-def _violated(one: Failure) -> Outcome:
-    if one.excused:
-        return Outcome(SKIPPED, f"known: {one.excused}", one.law)
-    return Outcome(FAILURE, one.message.partition("\n")[0], one.law, _told(one))
+def _violated(alike: Sequence[Failure]) -> Outcome:
+    """The failures of one law: red if the baseline does not accept all of them."""
+    red = [one for one in alike if not one.excused]
+    if not red:
+        first = alike[0]
+        return Outcome(SKIPPED, f"known: {first.excused}", first.law)
+    first, text = red[0], "\n\n".join(map(_told, red))
+    return Outcome(FAILURE, first.message.partition("\n")[0], first.law, text)
 
 
 def _unjudged(one: Failure) -> Outcome:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import re
 from dataclasses import asdict, replace
@@ -63,8 +64,24 @@ def test_nothing_a_store_says_becomes_markup(red: Path) -> None:
 def test_the_page_refers_to_nothing_outside_itself(red: Path) -> None:
     page = (red / "report.html").read_text()
 
-    assert re.search(r"https?:|//cdn|<script|<link|@import|src=", page) is None
+    assert re.search(r"https?:|//cdn|<link|@import|src=", page) is None
     assert re.findall(r"url\(([^)]*)\)", page) == ["#hatch"]
+
+
+def test_only_the_script_that_filters_may_run_and_without_it_all_is_shown(
+    red: Path,
+) -> None:
+    page = (red / "report.html").read_text()
+
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    allowed = (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    )
+    assert page.count("<script") == 1
+    assert f'http-equiv="Content-Security-Policy" content="{allowed}"' in page
+    assert re.findall(r"<([a-z]+)[^>]* hidden", page) == ["p"]
+    assert '<tr id="law-CQ-3" data-words="violated">' in page
 
 
 @pytest.mark.slow
@@ -95,7 +112,7 @@ def test_a_finding_leads_to_its_law(red: Path) -> None:
     page, text = (red / "report.html").read_text(), (red / "report.md").read_text()
 
     assert '<a href="#law-CQ-3">CQ-3</a></span>: what CQ-3 promises' in page
-    assert page.count('<tr id="law-CQ-3">') == 1
+    assert page.count('<tr id="law-CQ-3"') == 1
     assert page.count("crashmq explain CQ-3") == text.count("crashmq explain CQ-3") == 1
     summary = json.loads((red / "summary.json").read_text())
     (failure,) = summary["distinct_failures"]

@@ -75,6 +75,20 @@ def test_what_the_baseline_accepts_hides_no_other_failure_of_the_law(
     assert outcomes(written(run, tmp_path)) == {"power_loss: CL-1": "failure, another"}
 
 
+def test_a_law_that_broke_in_several_ways_is_one_test_that_tells_them_all(
+    tmp_path: Path,
+) -> None:
+    both = [finding(message="often"), finding(signature="CL-1-end", message="rarely")]
+
+    suites = written(clean(laws=BROKEN, findings=both), tmp_path)
+
+    (failure,) = suites.iter("failure")
+    assert failure.get("message") == "often"
+    text = failure.text or ""
+    assert text.startswith("often\n6 episodes of signature CL-1-Restart;")
+    assert "\n\nrarely\n6 episodes of signature CL-1-end;" in text
+
+
 def test_a_law_that_no_finding_names_is_as_red_as_the_findings(tmp_path: Path) -> None:
     laws = [*BROKEN, LawChecks("CQ-1", "power_loss", 70, 2, 0)]
     run = clean(laws=laws, findings=[finding()])
