@@ -13,11 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from crashmq.reports.figures import Figures
+from crashmq.reports.summary import mostly_excused, vacuous_laws
 
 # What a failure is in the last night.
 NEW, KNOWN, BACK = "new", "known", "back"
 RESOLVED, NOT_MET, NOT_ASKED = "resolved", "not met", "not asked"
 _STATES = (NEW, BACK, KNOWN, NOT_MET, NOT_ASKED, RESOLVED)
+# What a law was in a night.
+ASKED, NEVER, EXCUSED = "asked", "never checked", "mostly excused"
 # Below this chance to miss it, a night that does not meet a failure has resolved it.
 _MISSED_BY_CHANCE = 0.01
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -48,11 +51,22 @@ class Night:
     elapsed_s: float | None
     met: Mapping[str, Met]  # by signature
     places: Mapping[Place, int]  # how often each kind of crash was tried
+    laws: Mapping[str, str]  # asked, never checked or mostly excused
 
     @property
     def episodes_per_second(self) -> float | None:
         """The run's speed; None if it was interrupted."""
         return self.counts.episodes / self.elapsed_s if self.elapsed_s else None
+
+    @property
+    def vacuous(self) -> list[str]:
+        """The laws that were never checked."""
+        return [law for law, state in self.laws.items() if state == NEVER]
+
+    @property
+    def mostly_excused(self) -> list[str]:
+        """The laws that were asked in few of the moments at which they apply."""
+        return [law for law, state in self.laws.items() if state == EXCUSED]
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +223,9 @@ def night_of(name: str, figures: Figures, began: str = "", revision: str = "") -
             for one in figures.findings
         },
         places=places,
+        laws=dict.fromkeys((row.law for row in laws), ASKED)
+        | dict.fromkeys(mostly_excused(figures), EXCUSED)
+        | dict.fromkeys(vacuous_laws(figures), NEVER),
     )
 
 

@@ -22,6 +22,7 @@ from crashmq.reports.nights import Night, Nights, night_of, without_earlier
 from crashmq.reports.places import Place, listed
 from crashmq.reports.render import collect_figures, environments
 from crashmq.reports.run_dir import read_sessions
+from crashmq.reports.silent_laws import silent_laws
 
 HTML_FILE = "nights.html"
 MARKDOWN_FILE = "nights.md"
@@ -105,6 +106,7 @@ def render_nights(
         "shown": shown,
         "panels": panels_of(nights),
         "unreadable": unreadable,
+        "silent": silent_laws(nights.nights),
         "rows": list(zip(nights.nights, nights.discovery, strict=True))[::-1],
     }
     html, markdown = environments()
@@ -128,6 +130,8 @@ def panels_of(nights: Nights) -> list[Panel]:
         ],
         "failures ever met": [night.failures for night in found],
         "kinds of crashes ever tried": [night.places for night in found],
+        "laws never checked": [len(night.vacuous) for night in each],
+        "laws mostly excused": [len(night.mostly_excused) for night in each],
     }
     names = [night.name for night in each]
     return [
@@ -137,15 +141,19 @@ def panels_of(nights: Nights) -> list[Panel]:
 
 
 def as_json(nights: Nights) -> dict[str, Any]:
-    """The nights as JSON; for kinds of crashes only their number."""
+    """The nights as JSON; of kinds of crashes their number, of laws the silent ones."""
     rows = []
     for night, found in zip(nights.nights, nights.discovery, strict=True):
-        row = {key: value for key, value in asdict(night).items() if key != "places"}
-        rows.append(row | {"discovery": asdict(found)})
+        row = asdict(night) | {"discovery": asdict(found)}
+        row |= {"vacuous_laws": night.vacuous, "mostly_excused": night.mostly_excused}
+        rows.append({key: row[key] for key in row if key not in ("places", "laws")})
     failures = [asdict(one) | {"told": one.told} for one in nights.failures]
     return {
         "exit_code": nights.exit_code,
         "verdict": nights.verdict,
         "nights": rows,
         "failures": failures,
+        "silent_laws": [
+            asdict(one) | {"told": one.told} for one in silent_laws(nights.nights)
+        ],
     }

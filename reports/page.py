@@ -26,6 +26,7 @@ _RECOVERIES = ("normal", "abnormal", "refused", "none")
 _CARRIER = "During"
 _TRACE_BEFORE = 40
 _TRACE_AFTER = 3
+_TRACES_MAX = 30  # findings that are shown with their traces
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +132,15 @@ def page_of(figures: Figures, summary: Summary) -> Page:
     crashed_in = {point.op for point in points}
     ops = [op for op in figures.declared.ops if op in crashed_in]
     probes = probe_rows(figures)
+    cards = [
+        _card(figures, found, cases, has_trace=number < _TRACES_MAX)
+        for number, found in enumerate(figures.violated + figures.unjudged)
+    ]
     return Page(
         summary=summary,
         figures=figures,
-        violated=[_card(figures, found, cases) for found in figures.violated],
-        unjudged=[_card(figures, found, cases) for found in figures.unjudged],
+        violated=cards[: len(figures.violated)],
+        unjudged=cards[len(figures.violated) :],
         crashes_by_file=crash_map(
             placed, lambda p: (p.action, p.file_kind), _ACTIONS, _FILE_KINDS
         ),
@@ -296,11 +301,14 @@ def _unusual(setup: dict[str, Any], usual: dict[str, Any]) -> str:
     return ", ".join(told) or ("all settings as usual" if setup else "")
 
 
-def _card(figures: Figures, found: Finding, cases: dict[str, str]) -> FindingCard:
+def _card(
+    figures: Figures, found: Finding, cases: dict[str, str], *, has_trace: bool
+) -> FindingCard:
     breach = found.step if found.step >= 0 else len(found.events)
     first, end = breach - _TRACE_BEFORE, breach + 1 + _TRACE_AFTER
-    shown = [event for event in found.events if first <= event["step"] < end]
-    before = sum(event["step"] < first for event in found.events)
+    events = found.events if has_trace else []
+    shown = [event for event in events if first <= event["step"] < end]
+    before = sum(event["step"] < first for event in events)
     return FindingCard(
         found=found,
         sentence=figures.declared.laws.get(found.law, ""),
@@ -311,5 +319,5 @@ def _card(figures: Figures, found: Finding, cases: dict[str, str]) -> FindingCar
         excused=figures.background.excused.get(found.signature, ""),
         events=shown,
         events_before=before,
-        events_after=len(found.events) - before - len(shown),
+        events_after=len(events) - before - len(shown),
     )

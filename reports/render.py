@@ -1,23 +1,29 @@
 """The report of a run: collects its figures, judges it, and writes three files.
 
-``report.html`` is a single file that opens offline, without scripts, fonts or
-references. ``report.md`` is a short version; ``summary.json`` is for programs. The
-templates escape every text of a store.
+``report.html`` is a single file that opens offline, without fonts or references, and
+holds the case files. Its one script filters findings and rows; without it all are
+there, and no other script may run. ``report.md`` is a short version;
+``summary.json`` is for programs. The templates escape every text of a store.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import html
 import json
 import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from crashmq.reports.aggregates import Aggregates
+from crashmq.reports.embedded import as_html, as_markdown, read_cases
 from crashmq.reports.figures import Figures, Finding
 from crashmq.reports.files import read_declared, read_run_file, write_json, write_text
 from crashmq.reports.page import page_of
@@ -40,32 +46,35 @@ class _Code(str):
 
 
 def render(
-    figures: Figures, out: Place, cases: Mapping[str, str] | None = None
+    figures: Figures, out: Place, cases: Mapping[str, Place] | None = None
 ) -> Summary:
     """Write the report of the run in ``out``, replacing an older one.
 
     Args:
         figures: the run's, from ``collect_figures``.
         out: the run's directory.
-        cases: paths of saved case files by signature, for the replay commands; None:
-            those in ``out/cases`` named after their signature.
+        cases: the saved case files by signature, which the report holds and whose
+            replay commands it says; None: those in ``out/cases`` named after their
+            signature.
     """
     saved = cases_in(out, figures.findings) if cases is None else cases
-    summary = summarise(figures, saved)
-    page = page_of(figures, summary)
-    values = {"page": page, "sessions": read_sessions(out)}
-    write_text(out / HTML_FILE, _html().get_template("report.html").render(values))
-    markdown = _markdown().get_template("report.md").render(values)
-    write_text(out / MARKDOWN_FILE, markdown)
+    summary = summarise(figures, {key: str(place) for key, place in saved.items()})
+    files = read_cases(figures.findings, saved)
+    values = {"page": page_of(figures, summary), "sessions": read_sessions(out)}
+    pages, texts = environments()
+    page = pages.get_template("report.html").render(values, files=as_html(files))
+    write_text(out / HTML_FILE, page)
+    text = texts.get_template("report.md").render(values, files=as_markdown(files))
+    write_text(out / MARKDOWN_FILE, text)
     write_json(out / SUMMARY_FILE, asdict(summary))
     return summary
 
 
-def cases_in(out: Place, found: list[Finding]) -> dict[str, str]:
+def cases_in(out: Place, found: list[Finding]) -> dict[str, Place]:
     """The case files of ``out/cases`` that are named after a signature."""
     names = {failure.signature: f"{failure.signature}.case.json" for failure in found}
     there = {path.name: path for path in (out / "cases").glob("*.case.json")}
-    return {key: str(there[name]) for key, name in names.items() if name in there}
+    return {key: there[name] for key, name in names.items() if name in there}
 
 
 def collect_figures(aggregates: Aggregates, out: Place) -> Figures:
@@ -104,7 +113,7 @@ def environments() -> tuple[Environment, Environment]:
 
 
 def _html() -> Environment:
-    return _with_filters(
+    environment = _with_filters(
         Environment(
             loader=FileSystemLoader(_TEMPLATES),
             autoescape=True,
@@ -115,6 +124,13 @@ def _html() -> Environment:
             keep_trailing_newline=True,
         )
     )
+    script = (_TEMPLATES / "filter.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    environment.globals |= {
+        "filter_script": script,
+        "filter_digest": f"sha256-{digest}",
+    }
+    return environment
 
 
 def _markdown() -> Environment:
@@ -141,6 +157,9 @@ def _with_filters(environment: Environment) -> Environment:
         "command": lambda words: " ".join(map(shlex.quote, words)),
         "json": lambda value: json.dumps(value, ensure_ascii=False),
         "code": _code,
+        # The content of an element, where a quotation mark may stay as it is.
+        "content": partial(html.escape, quote=False),
+        "fenced": _Code,
     }
     return environment
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-from crashmq.reports.figures import Background, Figures, Finding
+from crashmq.reports.figures import Figures, Finding
 
 CLEAN, VIOLATED, TOO_LITTLE = 0, 1, 5
 
@@ -34,6 +34,7 @@ class Failure:
     signature: str
     outcome: str
     law: str
+    sentence: str
     scenario: str
     episodes: int
     episode_id: int
@@ -56,6 +57,7 @@ class Summary:
     scenarios: list[str]
     episodes: int
     episodes_planned: int
+    is_cut_short: bool
     steps: int
     crashes: int
     recoveries: int
@@ -89,6 +91,7 @@ def summarise(figures: Figures, cases: Mapping[str, str]) -> Summary:
         scenarios=figures.scenario_names,
         episodes=episodes,
         episodes_planned=figures.run["episodes"],
+        is_cut_short=_is_cut_short(figures),
         steps=steps,
         crashes=sum(totals.crashes for totals in figures.scenarios),
         recoveries=sum(totals.recoveries for totals in figures.scenarios),
@@ -264,16 +267,16 @@ def _idle_ops(figures: Figures) -> list[str]:
 def _failures(
     figures: Figures, found: Sequence[Finding], cases: Mapping[str, str]
 ) -> list[Failure]:
-    return [_failure(each, cases, figures.background) for each in found]
+    return [_failure(each, cases, figures) for each in found]
 
 
-def _failure(
-    found: Finding, cases: Mapping[str, str], background: Background
-) -> Failure:
+def _failure(found: Finding, cases: Mapping[str, str], figures: Figures) -> Failure:
+    background = figures.background
     return Failure(
         signature=found.signature,
         outcome=found.outcome,
         law=found.law,
+        sentence=figures.declared.laws.get(found.law, ""),
         scenario=found.scenario,
         episodes=found.episodes,
         episode_id=found.episode_id,

@@ -174,6 +174,26 @@ def baseline_at(path: Path | None) -> Baseline:
     return baseline_on(datetime.now(UTC).date(), known)
 
 
+def junit_option(command: Command) -> Command:
+    """The option ``--junitxml``."""
+    return click.option(
+        "--junitxml",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Write the result as JUnit XML, too.",
+    )(command)
+
+
+def make_room(path: Path | None) -> None:
+    """Check before the run that a result's file can be written."""
+    if path is None or str(path) == "-":
+        return
+    if path.is_dir():
+        raise BadInput(f"{path} is a directory; name a file in it.")
+    with writing():
+        path.parent.mkdir(parents=True, exist_ok=True)
+
+
 def bug_or_store(bug: str, subject: NamedSubject | None) -> None:
     """Refuse a planted bug together with a store of the user's."""
     if bug and subject is not None:

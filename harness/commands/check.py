@@ -17,6 +17,8 @@ from crashmq.harness.commands.arguments import (
     baseline_at,
     baseline_option,
     bug_or_store,
+    junit_option,
+    make_room,
     mutant_file_option,
     mutant_named,
     mutants_of,
@@ -80,12 +82,7 @@ from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 @mutant_file_option
 @subject_option
 @baseline_option
-@click.option(
-    "--junitxml",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write the result as JUnit XML, too.",
-)
+@junit_option
 @click.option(
     "--json",
     "json_file",
@@ -138,7 +135,7 @@ def _check(typed: _Typed) -> None:
         mutant_file=str(typed.mutant_file or ""),
     )
     for path in (typed.junitxml, typed.json_file):
-        _make_room(path)
+        make_room(path)
     began = time.monotonic()
     planted_bug = known[bug] if bug else None
     result = _run(typed, names, planted_bug, store, options)
@@ -168,16 +165,6 @@ def _check(typed: _Typed) -> None:
         for line in annotate(told):
             say(line)
     raise SystemExit(told.exit_code)
-
-
-def _make_room(path: Path | None) -> None:
-    """Check before the run that a result's file can be written."""
-    if path is None or str(path) == "-":
-        return
-    if path.is_dir():
-        raise exits.BadInput(f"{path} is a directory; name a file in it.")
-    with writing():
-        path.parent.mkdir(parents=True, exist_ok=True)
 
 
 def _run(

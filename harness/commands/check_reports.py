@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import json
 import shlex
-import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from crashmq.harness.commands.junit import (
+    ERROR,
+    FAILURE,
+    SKIPPED,
+    JUnit,
+    Outcome,
+    add_test,
+)
 from crashmq.harness.commands.output import say
 from crashmq.harness.episodes.timeline import timeline
 from crashmq.harness.searches.gate import GateFailure, GateResult
@@ -22,7 +29,6 @@ from crashmq.harness.subjects.named import OURS
 from crashmq.models.printable import printable_lines
 
 _FORMAT = 1
-_NOT_IN_XML = {code: "" for code in range(32) if chr(code) not in "\t\n"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,47 +115,32 @@ def write_junit(told: GateReport, path: Path) -> None:
     result = told.result
     failures = {(one.scenario, one.phase): one for one in result.failures}
     left = set(result.not_run)
-    suites = ET.Element("testsuites", name="crashmq check")
+    junit = JUnit("crashmq check")
     for scenario, rows in groupby(result.rows, key=lambda row: row.scenario):
-        suite = ET.SubElement(suites, "testsuite", name=scenario)
+        suite = junit.add_suite(scenario)
         for row in rows:
-            name = row.phase
-            test = ET.SubElement(suite, "testcase", classname=scenario, name=name)
+            outcome = None
             failure = failures.get((scenario, row.phase))
             if failure is not None:
-                _add_failure(test, failure, told)
+                outcome = _outcome(failure, told)
             elif row.failures:
                 why = "broke a law that another part of the gate reports"
-                ET.SubElement(test, "failure", message=why)
+                outcome = Outcome(FAILURE, why)
             elif (scenario, row.phase) in left:
-                ET.SubElement(test, "skipped", message="was not run to its end")
+                outcome = Outcome(SKIPPED, "was not run to its end")
             elif row.known:
-                ET.SubElement(test, "skipped", message="a failure that is known")
-        suite.set("tests", str(len(suite)))
-        suite.set("failures", str(len(suite.findall("*/failure"))))
-        suite.set("skipped", str(len(suite.findall("*/skipped"))))
+                outcome = Outcome(SKIPPED, "a failure that is known")
+            add_test(suite, scenario, row.phase, outcome)
     if result.unjudged:
-        suite = ET.SubElement(suites, "testsuite", name="what could not be judged")
+        suite = junit.add_suite("what could not be judged")
         for why in result.unjudged:
-            test = ET.SubElement(
-                suite, "testcase", classname="unjudged", name=_xml(why)
-            )
-            ET.SubElement(test, "error", message=_xml(why))
-        suite.set("tests", str(len(suite)))
-        suite.set("errors", str(len(suite)))
-    ET.indent(suites)
-    ET.ElementTree(suites).write(path, encoding="utf-8", xml_declaration=True)
+            add_test(suite, "unjudged", why, Outcome(ERROR, why))
+    junit.write(path)
 
 
-def _add_failure(test: ET.Element, failure: GateFailure, told: GateReport) -> None:
+def _outcome(failure: GateFailure, told: GateReport) -> Outcome:
     message = failure.shrunk.result.message.partition("\n")[0]
-    element = ET.SubElement(test, "failure", type=failure.law, message=_xml(message))
-    element.text = _xml(_timeline(failure, told))
-
-
-def _xml(text: str) -> str:
-    """A text without characters that XML forbids."""
-    return printable_lines(text).translate(_NOT_IN_XML)
+    return Outcome(FAILURE, message, failure.law, _timeline(failure, told))
 
 
 def _timeline(failure: GateFailure, told: GateReport) -> str:

@@ -13,6 +13,8 @@ from crashmq.harness.commands.arguments import (
     PlaceType,
     baseline_at,
     baseline_option,
+    junit_option,
+    make_room,
 )
 from crashmq.harness.commands.report_mutants import report_campaign, report_operators
 from crashmq.harness.commands.reporting import (
@@ -47,11 +49,19 @@ if TYPE_CHECKING:
     help="Of a soak: let Spark sum it up; without, this process does.",
 )
 @baseline_option
+@junit_option
 def command(
-    directory: Place, since: Path | None, master: str | None, baseline: Path | None
+    directory: Place,
+    since: Path | None,
+    master: str | None,
+    baseline: Path | None,
+    junitxml: Path | None,
 ) -> None:
     """Render the report of the soak, or of the mutants, in DIR again."""
+    make_room(junitxml)
     if isinstance(directory, Path):
+        if junitxml and _is_of_mutants(directory):
+            raise click.UsageError("--junitxml is for reports of `crashmq soak`.")
         if (directory / ASKED_FILE).exists():
             report_operators(directory)
         if (directory / HUNTS_FILE).exists():
@@ -63,10 +73,15 @@ def command(
         read_run_file(directory)
         read_declared(directory)
         elapsed_of(directory)
-        write = partial(write_report, baseline=baseline_at(baseline))
+        known = baseline_at(baseline)
+        write = partial(write_report, baseline=known, junitxml=junitxml)
         summary, cases = _report_run(directory, master, write)
     tell(summary, directory, cases)
     raise SystemExit(summary.exit_code)
+
+
+def _is_of_mutants(directory: Path) -> bool:
+    return any((directory / name).exists() for name in (ASKED_FILE, HUNTS_FILE))
 
 
 def _report_run(

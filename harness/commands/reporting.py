@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from crashmq.harness.commands.arguments import writing
 from crashmq.harness.commands.exits import BadInput, EnvironmentLacking
 from crashmq.harness.commands.output import say
+from crashmq.harness.commands.soak_junit import write_soak_junit
 from crashmq.harness.failures.baseline import Baseline
 from crashmq.harness.failures.case_file import SUFFIX, CaseFile
 from crashmq.models.program import from_json
@@ -54,7 +55,10 @@ def reporting_what_is_missing(*, spark: bool, instead: str = "") -> Iterator[Non
 
 
 def write_report(
-    aggregates: Any, out: Place, baseline: Baseline | None = None
+    aggregates: Any,
+    out: Place,
+    baseline: Baseline | None = None,
+    junitxml: Path | None = None,
 ) -> tuple[Summary, dict[str, str]]:
     """Write a case file for each failure, then the report, which links them.
 
@@ -64,6 +68,7 @@ def write_report(
         aggregates: the aggregates of the run, from ``reports``.
         out: the run's directory.
         baseline: known failures that do not fail the run.
+        junitxml: where to write the result as JUnit XML, too.
 
     Returns:
         The summary, and the paths of the case files by signature.
@@ -73,14 +78,16 @@ def write_report(
     figures = collect_figures(aggregates, out)
     background = _background(figures, out, baseline or Baseline())
     figures = replace(figures, background=background)
-    cases = {}
+    cases: dict[str, Place] = {}
     with writing():
         for found in figures.findings:
             if found.program:
-                cases[found.signature] = str(_save_case(found, out / CASES_DIR))
+                cases[found.signature] = _save_case(found, out / CASES_DIR)
         summary = render(figures, out, cases)
+        if junitxml:
+            write_soak_junit(figures, summary, junitxml)
         _tell_ci(out / MARKDOWN_FILE, os.environ.get("GITHUB_STEP_SUMMARY", ""))
-    return summary, cases
+    return summary, {key: str(place) for key, place in cases.items()}
 
 
 def _tell_ci(report: Place, step_summary: str) -> None:

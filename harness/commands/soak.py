@@ -21,6 +21,8 @@ from crashmq.harness.commands.arguments import (
     bug_or_store,
     can_it,
     exit_with,
+    junit_option,
+    make_room,
     mutant_named,
     scenarios_named,
     subject_at,
@@ -159,6 +161,7 @@ def _seed(_: click.Context, __: click.Parameter, typed: str) -> int | str:
 )
 @subject_option
 @baseline_option
+@junit_option
 @click.option(
     "--invariants",
     is_flag=True,
@@ -190,6 +193,7 @@ class _Typed:
     mutant: str | None
     subject: str
     baseline: Path | None
+    junitxml: Path | None
     invariants: bool
 
 
@@ -231,6 +235,7 @@ def _soak(typed: _Typed) -> None:
     typed = _checked(typed)
     task, out = _task(typed), typed.out
     baseline = baseline_at(typed.baseline)
+    make_room(typed.junitxml)
     if typed.night:
         out = out / f"{typed.night:%Y-%m-%d}-{task.run_id}"
     instead = "" if typed.local else "`crashmq soak --local` needs no Spark, no Java."
@@ -238,7 +243,8 @@ def _soak(typed: _Typed) -> None:
         check_run(out, task.run_id, task.definition)
         with _engine(typed, out) as engine:
             _run(typed, task, out, engine)
-            summary, cases = write_report(engine.summed(out), out, baseline)
+            summed = engine.summed(out)
+            summary, cases = write_report(summed, out, baseline, typed.junitxml)
     tell(summary, out, cases)
     exit_with(None if summary.distinct_failures else typed.mutant, summary.exit_code)
 

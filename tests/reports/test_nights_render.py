@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+from sample_figures import clean
 from sample_run import SampleTask
 
 from crashmq.reports.errors import NotARun
-from crashmq.reports.nights import side_by_side
+from crashmq.reports.nights import night_of, side_by_side
+from crashmq.reports.records import LawChecks
 
 render = pytest.importorskip(
     "crashmq.reports.nights_render", reason="pyarrow or jinja2 is not installed"
@@ -40,8 +43,32 @@ def test_three_nights_are_a_page_that_tells_what_was_new_and_is_resolved(
     assert "resolved, last seen" in (directory / "nights.md").read_text()
     assert [night["counts"]["violated"] for night in told["nights"]] == [0, 30, 0]
     assert told["failures"][0]["episodes"] == [0, 30, 0]
-    assert page.count("<svg") == 6
+    assert page.count("<svg") == 8
+    assert [night["vacuous_laws"] for night in told["nights"]] == [["IX-1"]] * 3
+    assert told["silent_laws"][0]["told"] == "never checked in each night"
+    assert "Never checked in each night: 1 law<" in page
+    text = (directory / "nights.md").read_text()
+    assert "- never checked in each night: IX-1\n" in text
     assert unreadable == []
+
+
+def test_a_law_that_fell_silent_has_its_row_of_nights(tmp_path: Path) -> None:
+    nights = [
+        night_of(
+            f"2026-11-{day:02d}-x",
+            clean(laws=[LawChecks("CL-1", "power_loss", 70 * (day < 19), 0, 0)]),
+        )
+        for day in range(1, 21)
+    ]
+
+    render.render_nights(side_by_side(nights), tmp_path)
+
+    page, text = (tmp_path / "nights.html").read_text(), (tmp_path / "nights.md")
+    (row,) = re.findall(r"<b>CL-1</b>.*?</tr>", page, re.DOTALL)
+    shown = re.findall(r'title="(.*?)"', row)
+    assert shown == ["never checked"] * 2 + ["asked"] * 12
+    assert "never checked since 2026-11-19-x" in row
+    assert "- CL-1: never checked since 2026-11-19-x\n" in text.read_text()
 
 
 @pytest.mark.slow

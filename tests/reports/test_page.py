@@ -123,6 +123,14 @@ def test_a_long_trace_is_cut_around_its_breach() -> None:
     assert card.sentence == "every record decodes"
 
 
+def test_only_the_first_of_very_many_findings_have_their_traces() -> None:
+    many = [finding(signature=f"{n}", events=[{"step": 2}]) for n in range(40)]
+
+    shown = page(clean(findings=many)).violated
+
+    assert [len(card.events) for card in shown] == [1] * 30 + [0] * 10
+
+
 def test_a_short_trace_is_shown_from_the_start_of_the_store_on() -> None:
     events: list[dict[str, Any]] = [{"step": n} for n in range(-1, 4)]
 

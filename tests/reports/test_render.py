@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,9 @@ def reported(out: Path) -> Any:
     return render.render(figures, out)
 
 
+CASE = '{\n  "message": "T<0> & ```",\n  "ops": []\n}\n'
+
+
 @pytest.fixture(scope="module")
 def red(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with four violated episodes, and its report."""
@@ -32,7 +37,7 @@ def red(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tmp_path_factory.mktemp("red") / "out", SampleTask(break_every=50)
     )
     (out / "cases").mkdir()
-    (out / "cases" / "CQ-3@Restart.case.json").write_text("{}")
+    (out / "cases" / "CQ-3@Restart.case.json").write_text(CASE)
     reported(out)
     return out
 
@@ -59,8 +64,24 @@ def test_nothing_a_store_says_becomes_markup(red: Path) -> None:
 def test_the_page_refers_to_nothing_outside_itself(red: Path) -> None:
     page = (red / "report.html").read_text()
 
-    assert re.search(r"https?:|//cdn|<script|<link|@import|src=", page) is None
+    assert re.search(r"https?:|//cdn|<link|@import|src=", page) is None
     assert re.findall(r"url\(([^)]*)\)", page) == ["#hatch"]
+
+
+def test_only_the_script_that_filters_may_run_and_without_it_all_is_shown(
+    red: Path,
+) -> None:
+    page = (red / "report.html").read_text()
+
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    allowed = (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    )
+    assert page.count("<script") == 1
+    assert f'http-equiv="Content-Security-Policy" content="{allowed}"' in page
+    assert re.findall(r"<([a-z]+)[^>]* hidden", page) == ["p"]
+    assert '<tr id="law-CQ-3" data-words="violated">' in page
 
 
 @pytest.mark.slow
@@ -71,6 +92,55 @@ def test_a_saved_case_is_found_by_its_signature_and_can_be_replayed(red: Path) -
     assert failure["case"].endswith("cases/CQ-3@Restart.case.json")
     assert f"crashmq replay {failure['case']}" in (red / "report.html").read_text()
     assert summary["exit_code"] == 1
+
+
+def test_a_page_holds_the_case_file_to_read_and_to_save(red: Path) -> None:
+    page, text = (red / "report.html").read_text(), (red / "report.md").read_text()
+
+    saved = re.search(
+        r'download="CQ-3@Restart.case.json" href="data:application/json;base64,(.*?)"',
+        page,
+    )
+    assert saved is not None
+    assert base64.b64decode(saved[1]).decode() == CASE
+    shown = CASE.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    assert f'<pre class="case">{shown.rstrip()}</pre>' in page
+    assert f"````json\n{CASE}````\n" in text
+
+
+def test_a_finding_leads_to_its_law(red: Path) -> None:
+    page, text = (red / "report.html").read_text(), (red / "report.md").read_text()
+
+    assert '<a href="#law-CQ-3">CQ-3</a></span>: what CQ-3 promises' in page
+    assert page.count('<tr id="law-CQ-3"') == 1
+    assert page.count("crashmq explain CQ-3") == text.count("crashmq explain CQ-3") == 1
+    summary = json.loads((red / "summary.json").read_text())
+    (failure,) = summary["distinct_failures"]
+    assert failure["sentence"] == "what CQ-3 promises, in a sentence"
+
+
+@pytest.mark.slow
+def test_a_page_of_many_long_findings_stays_small(tmp_path: Path) -> None:
+    out = store.write_run(tmp_path / "out", SampleTask(break_every=50), 100)
+    figures = render.collect_figures(aggregates.LocalAggregates(out), out)
+    (one,) = figures.findings
+    events = [event | {"step": n} for n, event in enumerate(one.events * 20)]
+    one = replace(one, step=100, events=events)
+    many = [replace(one, signature=f"CQ-3-{n}") for n in range(300)]
+    (out / "cases").mkdir()
+    cases = {found.signature: out / "cases" / found.signature for found in many}
+    for place in cases.values():
+        place.write_text("x" * 10_000)
+
+    render.render(replace(figures, findings=many), out, cases)
+
+    page, text = (out / "report.html").read_text(), (out / "report.md").read_text()
+    assert len(page) < 2_000_000
+    assert len(text) < 1_000_000
+    for told in (page, text):
+        assert 10 < told.count("x" * 10_000) < 290
+        assert told.lower().count("the case file is too long to be shown here") > 10
+        assert all(f"cases/CQ-3-{n}" in told for n in range(300))
 
 
 def test_a_report_made_again_is_the_same_report(red: Path) -> None:

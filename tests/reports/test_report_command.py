@@ -1,0 +1,67 @@
+"""``crashmq report``: what it writes beside the report."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from sample_run import SampleTask
+
+from crashmq.harness.cli import main
+from crashmq.reports.mutation_records import HUNTS_FILE
+
+store = pytest.importorskip("sample_store", reason="pyarrow is not installed")
+
+
+def report(*args: object) -> Result:
+    return CliRunner().invoke(main, ["report", *map(str, args)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("break_every", "red"), [(0, []), (50, ["CQ-3"])])
+def test_a_run_is_told_to_ci_servers_in_xml(
+    tmp_path: Path, break_every: int, red: list[str]
+) -> None:
+    out = store.write_run(tmp_path / "run", SampleTask(break_every=break_every))
+
+    result = report(out, "--junitxml", tmp_path / "new" / "j.xml")
+
+    suites = ET.parse(tmp_path / "new" / "j.xml").getroot()
+    names = ["clean_restart", "power_loss", "the run"]
+    assert [suite.get("name") for suite in suites] == names
+    assert [one.get("type") for one in suites.iter("failure")] == red
+    assert result.exit_code == len(red), result.output
+
+
+@pytest.mark.slow
+def test_a_page_for_a_job_is_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = store.write_run(tmp_path / "run", SampleTask(break_every=50))
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "page.md"))
+
+    report(out)
+
+    page = (tmp_path / "page.md").read_text()
+    assert page == (out / "report.md").read_text()
+    assert '"violated": "CQ-3"' in page
+
+
+def test_a_place_that_cannot_be_written_is_told_before_anything_is_summed_up(
+    tmp_path: Path,
+) -> None:
+    result = report(tmp_path / "none", "--junitxml", tmp_path)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"{tmp_path} is a directory; name a file in it." in result.stderr
+
+
+def test_a_report_of_mutants_has_no_xml(tmp_path: Path) -> None:
+    (tmp_path / HUNTS_FILE).touch()
+
+    result = report(tmp_path, "--junitxml", tmp_path / "j.xml")
+
+    assert result.exit_code == 2
+    assert "--junitxml is for reports of `crashmq soak`." in result.stderr
