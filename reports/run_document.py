@@ -30,9 +30,22 @@ zstd; integers have 64 bits, all else is text. `crashmq sql DIR 'select ...'` as
 DuckDB: `episodes` and `manifests` are views, and so is each list of a manifest, with
 the `first_episode` of its shard beside it:
 
-```sh
-crashmq sql runs/tonight 'select law, sum(checks) from laws group by all order by 2'
-crashmq sql runs/tonight 'select outcome, avg(elapsed_us) from episodes group by all'
+```console
+$ crashmq soak power_loss --local --episodes 100 --out runs/tonight
+Clean: 100 episodes, ... ops and ... crashes; no law was broken.
+...
+$ crashmq sql runs/tonight 'select outcome, count(*) n from episodes group by all'
+┌─────────┬───────┐
+│ outcome │   n   │
+│ varchar │ int64 │
+├─────────┼───────┤
+│ passed  │   100 │
+└─────────┴───────┘
+
+$ crashmq sql runs/tonight 'from laws select law, sum(checks) group by all order by 2'
+...
+│ FL-1 ...
+...
 ```
 """
 _OF_EPISODES = (OpCount, CrashRecord, VerdictRecord, ProbeHit, EventRecord, ExcuseCount)

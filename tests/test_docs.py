@@ -2,41 +2,43 @@
 
 A block of ``console`` has commands behind ``$`` and what they print; ``...`` stands for
 anything. A block of ``toml`` whose first line names a file becomes that file. A block
-of ``python`` in docs/testing.md is a test module of its own.
+of ``python`` in docs/testing.md is a test module of its own. What cannot run in a test
+is held by tests/test_docs_commands.py.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import click
 import pytest
 from click.testing import CliRunner
+from pages import DOCS, PAGES, ROOT, blocks_of
 
 import crashmq.testing  # noqa: F401  # a test of a sample drops what it imports first
-from crashmq.harness.cli import _COMMANDS, main
+from crashmq.harness.cli import main
+from crashmq.harness.episodes.episode import run_program
 from crashmq.harness.failures.case_file import CaseFile
 from crashmq.harness.mutants.check_edits import check_edits
 from crashmq.harness.mutants.mutant_file import read_mutants
+from crashmq.harness.mutants.mutation import applied
+from crashmq.harness.subjects.subject import capabilities_of
 from crashmq.models.laws.registry import declared_laws
+from crashmq.models.verdict import Outcome
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
+from crashmq.scenarios.programs.workload import program_for
 
 pytest_plugins = ["pytester"]
 
-ROOT = Path(__file__).resolve().parents[1]
-DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-COMMAND = re.compile(r"`crashmq ([a-z]+)")
-TYPED = re.compile(r"\bcrashmq ([a-z]+)\b([^`\n]*)")
-OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
+NOTE_STORE = DOCS / "examples" / "note_store.py"
 DIGEST = re.compile(r"digest [0-9a-f]{16}")
 SHIM = "#!{python}\nfrom crashmq.harness.cli import main\nmain()\n"
 
@@ -46,11 +48,6 @@ class Sample(NamedTuple):
 
     command: str
     printed: str
-
-
-def blocks_of(page: Path) -> Iterator[tuple[str, str]]:
-    """The language and the text of each block."""
-    yield from BLOCK.findall(page.read_text(encoding="utf-8"))
 
 
 def samples_in(block: str) -> Iterator[Sample]:
@@ -74,9 +71,10 @@ def matches(printed: str, shown: str) -> bool:
 
 
 def printed_by(command: str, directory: Path) -> str:
-    """The standard output of a command of a page."""
+    """The standard output of a command of a page; Spark gets a process of its own."""
     words = shlex.split(command)
-    if words[0] == "crashmq" and not {"|", "||", "&&", ">"} & set(words):
+    is_plain = words[0] == "crashmq" and not {"|", "||", "&&", ">"} & set(words)
+    if is_plain and not needs_spark(command):
         return CliRunner().invoke(main, words[1:]).stdout
     bin_dir = directory / ".bin"
     bin_dir.mkdir(exist_ok=True)
@@ -94,18 +92,38 @@ def printed_by(command: str, directory: Path) -> str:
     return done.stdout
 
 
+def commands_of(page: Path) -> list[str]:
+    shown = "".join(text for name, text in blocks_of(page) if name == "console")
+    return [sample.command for sample in samples_in(shown)]
+
+
+def needs_spark(command: str) -> bool:
+    return command.startswith("crashmq soak ") and "--local" not in command
+
+
+def marks_of(page: Path) -> list[pytest.MarkDecorator]:
+    if any(map(needs_spark, commands_of(page))):
+        return [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+    return []
+
+
 SHOWING = [
-    page
+    pytest.param(page, marks=marks_of(page), id=page.name)
     for page in PAGES
-    if any(language == "console" for language, _ in blocks_of(page))
+    if commands_of(page)
 ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", SHOWING, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", SHOWING)
 def test_a_page_shows_what_its_commands_print(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    commands = commands_of(page)
+    if any(command.startswith("crashmq soak ") for command in commands):
+        pytest.importorskip("duckdb", reason="pip install 'crashmq[reports]'")
+    if any(map(needs_spark, commands)):
+        pytest.importorskip("pyspark", reason="pip install 'crashmq[spark]'")
     shutil.copytree(DOCS / "examples", tmp_path / "docs" / "examples")
     for path in (DOCS / "examples").iterdir():
         if path.is_file():
@@ -149,13 +167,36 @@ def test_a_sample_of_a_test_is_one_that_passes(
 
 @pytest.mark.slow
 def test_the_bugs_of_the_page_on_mutants_can_be_planted(tmp_path: Path) -> None:
-    (text,) = [t for name, t in blocks_of(DOCS / "mutants.md") if name == "toml"]
-    (tmp_path / "mine.toml").write_text(text)
+    bugs, trigger = (t for name, t in blocks_of(DOCS / "mutants.md") if name == "toml")
+    (tmp_path / "mine.toml").write_text(f"{bugs}\n{trigger}")
 
     mutants = read_mutants(tmp_path / "mine.toml", declared_laws())
 
-    assert len(mutants) == 2
+    assert list(mutants) == ["MINE-1", "MINE-2"]
     assert list(check_edits(mutants)) == []
+    trigger_of = mutants["MINE-2"].trigger
+    assert run_program(trigger_of).outcome is Outcome.PASSED
+    with applied(mutants["MINE-2"]):
+        assert run_program(trigger_of).outcome is Outcome.VIOLATED
+
+
+@pytest.mark.slow
+def test_the_loop_of_the_page_on_stores_runs() -> None:
+    (text,) = [
+        t for name, t in blocks_of(DOCS / "bring-your-own.md") if name == "python"
+    ]
+    names: dict[str, Any] = {
+        "MyStore": runpy.run_path(str(NOTE_STORE))["MendedStore"],
+        "SCENARIOS": SCENARIOS,
+        "Outcome": Outcome,
+        "capabilities_of": capabilities_of,
+        "program_for": program_for,
+        "run_program": run_program,
+    }
+
+    exec(text, names)
+
+    assert names["number"] == 299
 
 
 def test_the_case_by_hand_of_the_page_on_cases_is_one(tmp_path: Path) -> None:
@@ -183,29 +224,6 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "index.html").is_file()
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_a_page_names_commands_that_there_are(page: Path) -> None:
-    named = set(COMMAND.findall(page.read_text(encoding="utf-8")))
-
-    assert named - set(_COMMANDS) == set()
-
-
-def options_of(command: str) -> set[str]:
-    """The options that a command has."""
-    found = main.get_command(click.Context(main), command)
-    assert found is not None
-    typed = (one for param in found.params for one in param.opts)
-    return {*typed, "--help", "-h"}
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_a_page_names_options_that_its_commands_have(page: Path) -> None:
-    for command, rest in TYPED.findall(page.read_text(encoding="utf-8")):
-        if command in _COMMANDS:
-            typed = rest.partition("&&")[0].partition("||")[0]
-            assert set(OPTION.findall(typed)) - options_of(command) == set(), typed
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -147,6 +147,16 @@ def test_a_wheel_has_what_the_checkout_has(wheel: Path) -> None:
     )
 
 
+def test_a_wheel_says_under_which_terms_it_is(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (terms,) = (name for name in archive.namelist() if name.endswith("/LICENSE"))
+        (about,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+
+        assert archive.read(terms) == (ROOT / "LICENSE").read_bytes()
+        told = archive.read(about).decode().splitlines()
+    assert {"License-Expression: Apache-2.0", "License-File: LICENSE"} <= {*told}
+
+
 def test_a_wheel_of_the_source_distribution_is_the_same_wheel(
     wheel: Path, tmp_path: Path
 ) -> None:
@@ -158,3 +168,4 @@ def test_a_wheel_of_the_source_distribution_is_the_same_wheel(
     assert names_in(again) == names_in(wheel)
     assert (project / "tests" / "test_wheel.py").is_file()
     assert (project / "mkdocs.yml").is_file()
+    assert (project / "LICENSE").is_file()
