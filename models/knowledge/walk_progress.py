@@ -567,11 +567,12 @@ def _saw_pull(
     pending = progress.pending.get(key)
     if is_read:
         _saw_read(at, seen, key)
-    end = at.known.model.next_queue_offset(key[1:])
-    has_told = told is not None and 0 <= told <= end  # else it is refused
-    if is_read and has_told and is_alone and not pending:
-        # It is not known either whether a reset is pending.
-        progress.set(key, told or 0, is_certain=pending is None)
+    model, queue = at.known.model, key[1:]
+    has_told = told is not None and 0 <= told <= model.next_queue_offset(queue)
+    if is_read and has_told and is_alone and not pending:  # else it is refused
+        # It may be unknown whether a reset is pending, or whether the queue is there.
+        is_certain = pending is None and not model.is_unsettled(queue)
+        progress.set(key, told or 0, is_certain=is_certain)
         at.known.consumption.owed.may_be_told(key, told or 0)
     yield OffsetBehindPull(*at, key, seen.kept, progress.of(key), told)
     if not is_read:
