@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import islice
@@ -60,7 +61,7 @@ def command(directory: Path, jsonl: bool, limit: int | None, **asked: Any) -> No
     files = files_given(directory, where).files
     with Progress("reading log files") as progress:
         if not jsonl and all(asked[name] is None for name in _ASKED):
-            lines = [*_overview(files, str(asked["topic"]), progress.tell)]
+            lines = [*_overview(directory, files, str(asked["topic"]), progress.tell)]
             for line in lines:
                 say(printable(line))
             return
@@ -68,7 +69,7 @@ def command(directory: Path, jsonl: bool, limit: int | None, **asked: Any) -> No
         count = _show(islice(_found(files, asked, progress.tell), most), jsonl=jsonl)
     if not jsonl:
         ended = " (--limit shows more, --jsonl all)" if count == most else ""
-        say(f"{count:,} messages{ended}")
+        say(f"{count:,} {'message' if count == 1 else 'messages'}{ended}")
     raise SystemExit(exits.CLEAN if count else exits.FINDINGS)
 
 
@@ -144,7 +145,7 @@ def _time(text: str | None, default: int) -> int:
     return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-def _overview(files: Files, topic: str, tell: Tell) -> Iterator[str]:
+def _overview(directory: Path, files: Files, topic: str, tell: Tell) -> Iterator[str]:
     queues, gaps = queues_of(files, tell)
     shown = [queue for queue in queues if topic in ("", queue.topic)]
     names = [printable(f"{queue.topic}/{queue.queue_id}") for queue in shown]
@@ -160,7 +161,8 @@ def _overview(files: Files, topic: str, tell: Tell) -> Iterator[str]:
     if shown:
         last = next((queue for queue in shown if queue.messages), shown[0])
         yield (
-            f"next: crashmq inspect DIR --topic {last.topic} --queue {last.queue_id} "
+            f"next: crashmq inspect {shlex.quote(str(directory))} "
+            f"--topic {shlex.quote(last.topic)} --queue {last.queue_id} "
             f"--offset {max(last.max_offset, 0)}"
         )
 
