@@ -567,11 +567,12 @@ def _saw_pull(
     pending = progress.pending.get(key)
     if is_read:
         _saw_read(at, seen, key)
-    model, queue = at.known.model, key[1:]
+    known, model, queue = at.known, at.known.model, key[1:]
     has_told = told is not None and 0 <= told <= model.next_queue_offset(queue)
     if is_read and has_told and is_alone and not pending:  # else it is refused
-        # It may be unknown whether a reset is pending, or whether the queue is there.
-        is_certain = pending is None and not model.is_unsettled(queue)
+        # It may be unknown whether a reset is pending, or where the queue ends.
+        is_sure = not (model.is_unsettled(queue) or model.in_flight)
+        is_certain = pending is None and is_sure and not known.is_degraded
         progress.set(key, told or 0, is_certain=is_certain)
         at.known.consumption.owed.may_be_told(key, told or 0)
     yield OffsetBehindPull(*at, key, seen.kept, progress.of(key), told)
