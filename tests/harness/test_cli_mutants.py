@@ -22,7 +22,7 @@ def crashmq(*args: object) -> Result:
 @pytest.fixture
 def example(tmp_path: Path) -> Path:
     """The worked example of the document, as one would copy it."""
-    (text,) = re.findall(r"```toml\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    text, *_ = re.findall(r"```toml\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
     file = tmp_path / "mine.toml"
     file.write_text(text)
     return file
