@@ -18,7 +18,6 @@ import resource
 import shutil
 import signal
 import sys
-import tarfile
 import tempfile
 import traceback
 from collections import Counter
@@ -33,7 +32,12 @@ from crashmq.harness.fsck.fsck import NotAStore, fsck
 from crashmq.harness.fsck.scanner import compiled_walk
 from crashmq.harness.fsck.survey import Manner
 
-GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "golden"
+TESTS = Path(__file__).resolve().parent.parent / "tests"
+sys.path.insert(0, str(TESTS))
+
+from unpacking import unpacked  # noqa: E402  # where it lies is said just before
+
+GOLDEN = TESTS / "golden"
 SECONDS_MAX = 60
 JSON_FILES = (
     *("config/topics.json", "config/consumerOffset.json", "config/delayOffset.json"),
@@ -218,13 +222,12 @@ def _too_late(_number: int, _frame: FrameType | None) -> None:
     raise TimeoutError(f"more than {SECONDS_MAX} CPU seconds")
 
 
-def unpacked(folder: Path) -> list[Path]:
+def golden_stores(folder: Path) -> list[Path]:
     """The golden stores."""
     found = []
     for path in sorted(GOLDEN.glob("*.tar.xz")):
         target = folder / path.name.removesuffix(".tar.xz")
-        with tarfile.open(path) as archive:
-            archive.extractall(target, filter="data")
+        unpacked(path, target)
         inner = [p.parent for p in target.rglob("commitlog") if p.is_dir()]
         found += inner[:1]
     return found
@@ -243,7 +246,7 @@ def main() -> None:
     answers: Counter[str] = Counter()
     failures = 0
     try:
-        stores = unpacked(scratch / "golden")
+        stores = golden_stores(scratch / "golden")
         _answers(stores[0])  # what it imports and compiles, each child has then
         for number in range(asked.first, asked.first + asked.count):
             root = scratch / "case"

@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 
 from hypothesis import strategies as st
 
-from crashmq.harness.episodes.episode import EpisodeResult, run_program
+from crashmq.harness.episodes.episode import EpisodeResult
+from crashmq.harness.episodes.running import runner_of
 from crashmq.harness.episodes.timeline import timeline
 from crashmq.harness.searches.machine import Recorder, StoreMachine
 from crashmq.harness.subjects.named import FactorySubject
@@ -46,8 +47,8 @@ def holds(
     Raises:
         AssertionError: a law was violated or could not be judged; with the timeline.
     """
-    store = FactorySubject(subject).made(program.setup) if subject else None
-    result = run_program(program, scenario, subject=store)
+    run = runner_of(FactorySubject(subject) if subject else None)
+    result = run(program, scenario)
     if result.outcome is not Outcome.PASSED:
         raise AssertionError(timeline(result))
     return result

@@ -61,6 +61,10 @@ class Expiry(Forked):
     full_calls: int = 0
     full_before: int = 0
 
+    def had_room(self, world: World) -> bool:
+        """Whether no call has met a full disk since the store started."""
+        return world.full_calls <= self.full_before
+
     def begin_step(self, step: Step) -> None:
         """Note whether a step fills the disk, before the step is judged."""
         self.fills_amid = any(isinstance(each, FillDisk) for each in step.acts[1:])

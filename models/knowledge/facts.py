@@ -211,7 +211,7 @@ def _disk_works(at: Moment) -> bool:
 
 
 def _had_room(at: Moment) -> bool:
-    return at.step.world.full_calls <= at.known.expiry.full_before
+    return at.known.expiry.had_room(at.step.world)
 
 
 def _reads_worked(at: Moment) -> bool:

@@ -144,9 +144,14 @@ class Knowledge:
         """Whether a call to the disk failed in this run of the store."""
         return bool(self.failed_parts)
 
-    def works(self, parts: Iterable[str]) -> bool:
-        """Whether no call on these parts of the store has failed in this run."""
+    def works(self, parts: Iterable[str], amid: Step | None = None) -> bool:
+        """Whether no call on these parts of the store has failed in this run.
+
+        ``amid``: a step of the run that counts too, though it is not over.
+        """
         failed = self.failed_parts
+        if amid is not None:
+            failed |= amid.failed_parts
         return not failed or not (failed >= EVERYWHERE or failed.intersection(parts))
 
     @property

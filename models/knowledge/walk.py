@@ -329,9 +329,8 @@ def _timed(at: At, before: frozenset[str], message: MessageToPut, answer: Put) -
     if not (setup.keeps_progress or setup.delivers_delayed):
         return answer
     is_known = topic in before and (topic, ALL_QUEUES) not in model.deleted
-    had_room = step.world.full_calls <= known.expiry.full_before
-    works = known.works(CONFIG) and step.failed_parts.isdisjoint((*CONFIG, ""))
-    is_timed = is_known and had_room and works
+    works = known.works(CONFIG, amid=step) and known.expiry.had_room(step.world)
+    is_timed = is_known and works
     return answer if is_timed else replace(answer, took_ms=-1)
 
 

@@ -17,7 +17,7 @@ from crashmq.models.files.config_tables import (
     table_seen,
     tables_found,
 )
-from crashmq.models.history import DeletionAsked, OpBegan, ProgressAsked
+from crashmq.models.history import DeletionAsked, OpBegan, ProgressAsked, Step
 from crashmq.models.knowledge.moments import At
 from crashmq.models.knowledge.moments_of_consumers import TableTurned
 from crashmq.models.observations import Done
@@ -63,6 +63,9 @@ def _turn(at: At, path: str, before: TableSeen, now: TableSeen) -> TableTurn:
     first = at.look.epoch_ms
     if path in _AT_EACH_CHANGE and before.is_there:
         first = began_ms  # each change is written at once
+    backup = None
+    if _is_written_once(step, path, before, now):
+        backup = bytes(at.look.files().get(path + BACKUP, b""))
     return TableTurn(
         path,
         before,
@@ -72,26 +75,22 @@ def _turn(at: At, path: str, before: TableSeen, now: TableSeen) -> TableTurn:
         known.progress.tables.changes_most * levels,
         None if known.progress.tables.was_set_back else first,
         step.world.now_ms,
-        _backup(at, path) if _is_written_once(at, before, now, path) else None,
+        backup,
     )
 
 
-def _is_written_once(at: At, before: TableSeen, now: TableSeen, path: str) -> bool:
+def _is_written_once(step: Step, path: str, before: TableSeen, now: TableSeen) -> bool:
     """Whether a table whose file has changed in a step was written just once in it.
 
     Topics and groups are written at each change, which raises their version; offsets
     by a round of their service.
     """
-    step, op = at.step, at.step.op
+    op = step.op
     if not before.is_there or not step.is_undisturbed or step.is_stopping:
         return False
     if path in _AT_EACH_CHANGE:
         return now.counter == before.counter + 1
     return isinstance(op, RunService) and op.service in _PERSISTS and op.times == 1
-
-
-def _backup(at: At, path: str) -> bytes:
-    return bytes(at.look.files().get(path + BACKUP, b""))
 
 
 def _rises(at: At, path: str) -> tuple[int, int]:

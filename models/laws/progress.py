@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from types import MappingProxyType
 
 from crashmq.models.files.offsets import (
     OFFSETS_BACKUP,
@@ -18,7 +17,6 @@ from crashmq.models.laws.registry import law
 from crashmq.models.verdict import Violation
 
 _NONE = frozenset({NO_OFFSET})
-_NO_FILES: Mapping[str, bytes] = MappingProxyType({})
 
 
 def _name(key: OffsetKey) -> str:
@@ -221,7 +219,7 @@ def no_group_is_past_its_queue(
     rows: OffsetRows,
     files: Mapping[str, bytes],
     ends: Ends,
-    found: Mapping[str, bytes] = _NO_FILES,
+    found: Mapping[str, bytes],
 ) -> Iterator[Violation]:
     """New messages take the offsets past the end, and such a group would skip them.
 

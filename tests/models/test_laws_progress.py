@@ -111,14 +111,14 @@ def test_a_start_lowers_what_lies_past_the_end_of_its_queue() -> None:
     assert not start_finds_what_was_kept.violations(lowered, kept, ends)
     assert not start_loads_the_file.violations(files, lowered, ends)
     assert not no_group_is_past_its_queue.violations(
-        lowered, {OFFSETS_PATH: written(q0=5, q1=3)}, ends
+        lowered, {OFFSETS_PATH: written(q0=5, q1=3)}, ends, {}
     )
     for offset in (4, 6, 8):
         rows = ((G0, offset), (G1, 3))
         assert start_finds_what_was_kept.violations(rows, kept, ends)
         assert start_loads_the_file.violations(files, rows, ends)
-    assert no_group_is_past_its_queue.violations(((G0, 8), (G1, 3)), {}, ends)
-    assert no_group_is_past_its_queue.violations(lowered, files, ends)
+    assert no_group_is_past_its_queue.violations(((G0, 8), (G1, 3)), {}, ends, {})
+    assert no_group_is_past_its_queue.violations(lowered, files, ends, {})
 
 
 def test_a_start_that_lowers_an_offset_lowers_it_in_the_backup_too() -> None:
@@ -144,7 +144,7 @@ def test_nobody_knows_the_ends_of_a_log_that_was_damaged() -> None:
     allowed = [offset for offset in range(-1, 10) if ends.allows(G0, offset, {3, 6})]
     assert allowed == [0, 1, 2, 3, 4, 5, 6]
     assert ends.allows(G0, -1, {-1})
-    assert not no_group_is_past_its_queue.violations(((G0, 8),), {}, ends)
+    assert not no_group_is_past_its_queue.violations(((G0, 8),), {}, ends, {})
 
 
 def test_a_persist_beside_a_commit_may_have_written_either() -> None:
