@@ -87,6 +87,14 @@ def read_operator_rows(out: Path) -> list[OperatorRecord]:
     return list({row.id: row for row in rows}.values())
 
 
+def in_sample_order(
+    rows: Iterable[OperatorRecord], ids: Iterable[str]
+) -> list[OperatorRecord]:
+    """The rows of the mutants with these ids, in that order, which is random."""
+    by_id = {row.id: row for row in rows}
+    return [by_id[one] for one in ids if one in by_id]
+
+
 def cut_torn_row(out: Path) -> None:
     """Cut off an interrupted last line, so that the next row begins a new one."""
     path = out / ROWS_FILE

@@ -24,6 +24,7 @@ from crashmq.harness.commands.exits import (
 from crashmq.harness.commands.output import Progress, say
 from crashmq.harness.guards.interrupts import INTERRUPTS
 from crashmq.harness.mutants.mutation import diff_of
+from crashmq.harness.mutants.operators.equivalent import NotReasons, equivalent_mutants
 from crashmq.harness.mutants.operators.generate import Drawing, sample
 from crashmq.harness.mutants.operators.operator_campaign import (
     CannotGoOn,
@@ -42,8 +43,14 @@ from crashmq.reports.operator_figures import (
     report_of,
     sentence_of,
     summary_of_operators,
+    without,
 )
-from crashmq.reports.operator_records import OperatorRecord, read_asked, with_reach
+from crashmq.reports.operator_records import (
+    OperatorRecord,
+    in_sample_order,
+    read_asked,
+    with_reach,
+)
 
 SAMPLE = 500
 BUDGET_S = 10.0
@@ -68,13 +75,23 @@ def operators_option(
         metavar="N",
         help=f"How many of them, drawn by --seed; {SAMPLE} by default.",
     )
+    @click.option(
+        "--survivors",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="With a larger --budget: continue with so many of the survivors, drawn "
+        "at random; by default with all.",
+    )
     @functools.wraps(command)
-    def either(operators: bool, sample: int | None, **given: Any) -> None:
+    def either(
+        operators: bool, sample: int | None, survivors: int | None, **given: Any
+    ) -> None:
         if operators:
             _refuse_others(given)
-            _run(sample or SAMPLE, given)
-        elif sample:
-            raise click.UsageError("--sample is for --operators.")
+            _run(sample or SAMPLE, survivors, given)
+        elif sample or survivors:
+            name = "sample" if sample else "survivors"
+            raise click.UsageError(f"--{name} is for --operators.")
         else:
             command(**given)
 
@@ -90,7 +107,7 @@ def _refuse_others(given: dict[str, Any]) -> None:
             raise click.UsageError(f"--{option} does not go with --operators.")
 
 
-def _run(size: int, given: dict[str, Any]) -> None:
+def _run(size: int, survivors: int | None, given: dict[str, Any]) -> None:
     names = (*given["only"], *given["more"])
     only = tuple(name for each in names for name in each.split(",") if name)
     if given["show"] is not None:
@@ -104,12 +121,13 @@ def _run(size: int, given: dict[str, Any]) -> None:
         )
     asked = click.get_current_context().get_parameter_source("budget")
     budget = BUDGET_S if asked is ParameterSource.DEFAULT else given["budget"]
-    campaign = OperatorCampaign(out, size, given["seed"], budget, only)
+    campaign = OperatorCampaign(out, size, given["seed"], budget, only, survivors)
     drawn = _drawn(campaign)
     _search(campaign, drawn, given["workers"] or len(os.sched_getaffinity(0)))
     rows = _save(campaign, drawn)
     _tell(campaign, drawn, rows)
-    raise SystemExit(INTERRUPTED if INTERRUPTS.seen else _exit_code(rows))
+    judged = without(rows, equivalent_mutants(out))
+    raise SystemExit(INTERRUPTED if INTERRUPTS.seen else _exit_code(judged))
 
 
 def _show(name: str) -> None:
@@ -151,7 +169,10 @@ def _drawn(campaign: OperatorCampaign) -> list[Drawn]:
 
 def _search(campaign: OperatorCampaign, drawn: Sequence[Drawn], workers: int) -> None:
     """Run what is missing: hunts, and of survivors comparisons and counts of lines."""
-    hunts = campaign.missing(drawn)
+    try:
+        hunts = campaign.missing(drawn)
+    except NotReasons as error:
+        raise BadInput(str(error)) from None
     killed = 0
     with Progress("mutants") as progress:
         try:
@@ -173,16 +194,16 @@ def _search(campaign: OperatorCampaign, drawn: Sequence[Drawn], workers: int) ->
 
 def _save(campaign: OperatorCampaign, drawn: Sequence[Drawn]) -> list[OperatorRecord]:
     """Write report, summary and survivors; returns the rows of the sample."""
-    chosen = {each.id for each in drawn}
-    rows = [row for row in campaign.rows() if row.id in chosen]
+    rows = in_sample_order(campaign.rows(), [each.id for each in drawn])
     left = {row.id for row in rows if row.outcome == "survived"}
     if left and not INTERRUPTS.seen:
         rows = with_reach(rows, lines_of(campaign, lambda _: None))
-    asked = read_asked(campaign.out)
+    asked, equivalent = read_asked(campaign.out), equivalent_mutants(campaign.out)
+    summary = summary_of_operators(rows, asked, equivalent)
     with writing():
-        write_text(campaign.out / "report.md", report_of(rows, asked))
-        write_json(campaign.out / "summary.json", summary_of_operators(rows, asked))
-        survivors = [each for each in drawn if each.id in left]
+        write_text(campaign.out / "report.md", report_of(rows, asked, equivalent))
+        write_json(campaign.out / "summary.json", summary)
+        survivors = [each for each in drawn if each.id in summary["survivors"]]
         write_text(campaign.out / "survivors.toml", toml_of(survivors))
     return rows
 
@@ -190,10 +211,12 @@ def _save(campaign: OperatorCampaign, drawn: Sequence[Drawn]) -> list[OperatorRe
 def _tell(
     campaign: OperatorCampaign, drawn: Sequence[Drawn], rows: Sequence[OperatorRecord]
 ) -> None:
-    say(sentence_of(rows))
+    equivalent = equivalent_mutants(campaign.out)
+    say(sentence_of(rows, equivalent))
     if len(rows) < len(drawn):
         say(f"  {len(drawn) - len(rows)} of {len(drawn)} are still to be searched for")
-    left = [row for row in rows if row.outcome == "survived"]
+    survivors = [row for row in rows if row.outcome == "survived"]
+    left = without(survivors, equivalent)
     for row in left[:SURVIVORS_SHOWN]:
         where = f"{row.module.removeprefix('crashmq.engine.')}.{row.function}"
         say(f"  {row.id}  {row.operator} in {where}:{row.line}, {class_of(row)}")

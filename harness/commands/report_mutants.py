@@ -9,6 +9,7 @@ from crashmq.harness.commands.exits import CLEAN, FINDINGS, BadInput
 from crashmq.harness.commands.output import say
 from crashmq.harness.commands.reporting import reporting_what_is_missing
 from crashmq.harness.guards.interrupts import INTERRUPTS
+from crashmq.harness.mutants.operators.equivalent import NotReasons, equivalent_mutants
 from crashmq.reports.errors import NotARun
 from crashmq.reports.files import write_json, write_text
 from crashmq.reports.mutation_records import read_rows
@@ -19,6 +20,7 @@ from crashmq.reports.operator_figures import (
 )
 from crashmq.reports.operator_records import (
     LINES_FILE,
+    in_sample_order,
     lines_from,
     read_asked,
     read_operator_rows,
@@ -30,16 +32,19 @@ def report_operators(directory: Path) -> NoReturn:
     """Write the report of ``crashmq mutants --operators`` again, without Spark."""
     try:
         asked, rows = read_asked(directory), read_operator_rows(directory)
-    except NotARun as error:
+        equivalent = equivalent_mutants(directory)
+    except (NotARun, NotReasons) as error:
         raise BadInput(str(error)) from None
+    rows = in_sample_order(rows, [each["id"] for each in asked["sample"]])
     lines = directory / LINES_FILE
     if lines.exists():
         rows = with_reach(rows, lines_from(lines.read_text("utf-8")))
-    write_text(directory / "report.md", report_of(rows, asked))
-    write_json(directory / "summary.json", summary_of_operators(rows, asked))
-    say(sentence_of(rows))
+    write_text(directory / "report.md", report_of(rows, asked, equivalent))
+    summary = summary_of_operators(rows, asked, equivalent)
+    write_json(directory / "summary.json", summary)
+    say(sentence_of(rows, equivalent))
     say(f"  report  {directory / 'report.md'}, {directory / 'summary.json'}")
-    raise SystemExit(FINDINGS if any(not row.is_killed for row in rows) else CLEAN)
+    raise SystemExit(FINDINGS if summary["survivors"] else CLEAN)
 
 
 def report_campaign(directory: Path, since: Path | None) -> NoReturn:

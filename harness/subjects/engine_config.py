@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import NamedTuple
+from functools import cache, cached_property
 
 from crashmq.engine.store.config import FlushDiskType, OnDamage, StoreConfig
 from crashmq.engine.store.queue.cq_unit import CQ_STORE_UNIT_SIZE
@@ -21,16 +20,16 @@ from crashmq.scenarios.catalogue.found_stores import files_found
 _LATER_MS = 1000
 
 
-class Configured(NamedTuple):
+class Configured:
     """A setup, and what the engine is configured with for it."""
 
-    setup: Setup
-    config: StoreConfig
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
 
-    @classmethod
-    def as_in(cls, setup: Setup) -> Configured:
-        """The configuration of a setup, made once for all starts."""
-        return cls(setup, config_of(setup))
+    @cached_property
+    def config(self) -> StoreConfig:
+        """Made by the first start, whose error it is if the engine refuses it."""
+        return config_of(self.setup)
 
 
 def config_of(setup: Setup) -> StoreConfig:

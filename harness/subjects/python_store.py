@@ -94,7 +94,7 @@ class PythonStore:
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
-        self._configured = Configured.as_in(setup)
+        self._configured = Configured(setup)
         profile, capacity = PROFILES[setup.disk_profile], setup.disk_capacity
         runtime = SimRuntime(epoch_of(setup))
         self._be_down(runtime, SimDisk(profile, capacity=capacity))
@@ -137,9 +137,7 @@ class PythonStore:
         """Another store, ``configured`` so, not started, on ``disk`` at ``clock``."""
         other = PythonStore.__new__(PythonStore)
         is_as_mine = configured is self._configured.setup
-        other._configured = (
-            self._configured if is_as_mine else Configured.as_in(configured)
-        )
+        other._configured = self._configured if is_as_mine else Configured(configured)
         other.setup = self.setup
         other._be_down(SimRuntime(*clock), disk)
         other._clients.machines.find_disks(client_disks)
@@ -554,8 +552,8 @@ class PythonStore:
         """Load, recover and start."""
         if self._store is not None:
             return Skipped("the store is up")
+        setup, config = self._configured.setup, self._configured.config
         mount = self.disk.mount()
-        setup, config = self._configured
         store = MessageStore(config, mount, self._runtime)
         broker = self._brokers.around(setup, store, mount, self._runtime)
         hosted = broker or store
@@ -631,7 +629,7 @@ class PythonStore:
         """Use another value of an option from the next start on."""
         if self._is_in_use:
             return Skipped("the store is up")
-        self._configured = Configured.as_in(self._configured.setup.changed(change))
+        self._configured = Configured(self._configured.setup.changed(change))
         return Done()
 
     def damage(self, damage: Damage) -> Observation:

@@ -15,6 +15,11 @@ from crashmq.harness.mutants.hunt import Hunt, hunt
 from crashmq.harness.mutants.mutation import Edit, Mutant
 from crashmq.harness.mutants.operators.defaults import is_always_given
 from crashmq.harness.mutants.operators.domain import OPERATORS, domain
+from crashmq.harness.mutants.operators.equivalent import (
+    EQUIVALENT_FILE,
+    NotReasons,
+    equivalent_mutants,
+)
 from crashmq.harness.mutants.operators.generate import (
     Drawing,
     made_of,
@@ -51,9 +56,11 @@ from crashmq.reports.operator_figures import (
     NOT_REACHED,
     UNASKED,
     class_of,
+    left_after,
     rate_of,
     rates_by_budget,
     report_of,
+    sentence_of,
     summary_of_operators,
 )
 from crashmq.reports.operator_records import (
@@ -74,6 +81,9 @@ FORGETS_TO_SCAN = Edit(
     "if request.success and request.msg_size > 0:",
     "if request.success and request.msg_size > 1_000_000:",
 )
+
+
+ONLY = ("store.index.index_file.IndexFile.chain",)  # some of them survive
 
 
 def after(operator: str, text: str) -> list[str]:
@@ -336,7 +346,74 @@ def test_a_rate_is_told_of_the_budgets_that_all_survivors_had() -> None:
     rates = rates_by_budget([*killed, left, row("OP-4", "defect")])
 
     assert [(r.name, r.killed, r.of) for r in rates] == [("10 s", 1, 3), ("60 s", 2, 3)]
-    assert rates_by_budget([left, row("OP-5", "survived", cpu_us=5)]) == []
+    assert rates_by_budget([row("OP-5", "survived", cpu_us=5), left]) == []
+
+
+def test_a_rate_is_estimated_from_the_first_of_the_survivors() -> None:
+    killed = [row(f"OP-{n}", cpu_us=1_000_000) for n in range(6)]
+    late = row("OP-6", cpu_us=300_000_000)
+    long = row("OP-7", "survived", cpu_us=601_000_000)
+    short = [row(f"OP-{n}", "survived", cpu_us=61_000_000) for n in (8, 9)]
+
+    rates = rates_by_budget([*killed, late, long, *short])
+
+    assert [(r.name, r.killed, r.of) for r in rates] == [
+        ("10 s", 6, 10),
+        ("60 s", 6, 10),
+        ("600 s, estimated from 2 of 4", 8, 10),
+    ]
+    assert rates[2].low < 0.8 < rates[2].high
+    # A later one says nothing of those before it: who is killed soon is done first.
+    assert len(rates_by_budget([*killed, short[0], late, long, short[1]])) == 2
+
+
+def test_a_mutant_that_is_judged_equivalent_is_no_hole_and_is_searched_no_further() -> (
+    None
+):
+    kill = row("OP-1", cpu_us=1_000_000)
+    judged = row("OP-2", "survived", cpu_us=10_000_000)
+    left = row("OP-3", "survived", cpu_us=61_000_000)
+    wrong = row("OP-4", law="CL-1", cpu_us=1_000_000)
+    rows, why = [kill, judged, left, wrong], {"OP-2": "a text", "OP-4": "no effect"}
+
+    text = report_of(rows, {"size": 4, "seed": 1}, why)
+    summary = summary_of_operators(rows, {"size": 4, "seed": 1}, why)
+
+    assert sentence_of(rows, why).endswith(
+        "Without the 1 survivors that are judged equivalent: 2 of 3, 66.7 % (95 %: "
+        "20.8 % to 93.9 %)."
+    )
+    assert (summary["survivors"], summary["equivalent"]) == (
+        ["OP-3"],
+        {"OP-2": "a text"},
+    )
+    assert summary["equivalent_yet_killed"] == ["OP-4"]
+    assert [r.name for r in rates_by_budget(rows)] == ["10 s"]
+    assert [r.name for r in rates_by_budget(rows, why)] == ["10 s", "60 s"]
+    assert [each.id for each in left_after(60, rows, why)] == ["OP-3"]
+    assert "`OP-4` store.flush.F.run:7: **killed by CL-1**" in text
+    assert "a text" in text
+
+
+def test_reasons_are_read_from_the_package_and_from_a_directory(tmp_path: Path) -> None:
+    file = tmp_path / EQUIVALENT_FILE
+    ours = equivalent_mutants(tmp_path)
+    file.write_text('OP-1 = "a cost"\n')
+
+    assert equivalent_mutants(tmp_path) == {**ours, "OP-1": "a cost"}
+    for broken in ("OP-1 = 3\n", 'OP-1 = ""\n', "OP-1\n"):
+        file.write_text(broken)
+        with pytest.raises(NotReasons, match=EQUIVALENT_FILE):
+            equivalent_mutants(tmp_path)
+
+
+@pytest.mark.slow
+def test_each_of_our_reasons_is_about_a_mutant_that_is_still_made(
+    tmp_path: Path,
+) -> None:
+    made = {each.id for each in population()}
+
+    assert set(equivalent_mutants(tmp_path)) <= made
 
 
 def test_a_survivor_says_whether_it_was_reached_and_whether_anything_differs() -> None:
@@ -431,12 +508,12 @@ def test_lines_are_counted_of_the_engine_in_slices() -> None:
 
 @pytest.mark.slow
 def test_a_campaign_goes_on_with_what_is_missing(tmp_path: Path) -> None:
-    campaign = OperatorCampaign(tmp_path, 3, 3, 0.2, ("store.flush",))
+    campaign = OperatorCampaign(tmp_path, 5, 3, 0.2, ONLY)
     drawn = campaign.draw()
     before = [task.mutant.id for task in campaign.missing(drawn)]
     rows = list(run_hunts(campaign, campaign.missing(drawn), 1))
     assert campaign.missing(drawn) == []
-    longer = OperatorCampaign(tmp_path, 3, 3, 0.4, ("store.flush",))
+    longer = OperatorCampaign(tmp_path, 5, 3, 60.0, ONLY)
     assert longer.draw() == drawn
 
     left = longer.missing(drawn)
@@ -448,7 +525,13 @@ def test_a_campaign_goes_on_with_what_is_missing(tmp_path: Path) -> None:
         assert task.slices == survivors[task.mutant.id].slices > 0
     for one in compare_survivors(campaign, drawn, 1):
         assert one.compared == COMPARED
-    other = OperatorCampaign(tmp_path, 3, 4, 0.2, ("store.flush",))
+    some = OperatorCampaign(tmp_path, 5, 3, 60.0, ONLY, survivors=1)
+    assert [task.mutant.id for task in some.missing(drawn)] == [left[0].mutant.id]
+    (tmp_path / EQUIVALENT_FILE).write_text(f'{left[0].mutant.id} = "a cost"\n')
+    assert [t.mutant.id for t in longer.missing(drawn)] == [
+        task.mutant.id for task in left[1:]
+    ]
+    other = OperatorCampaign(tmp_path, 5, 4, 0.2, ONLY)
     with pytest.raises(CannotGoOn, match="holds a run with seed 3"):
         other.draw()
 

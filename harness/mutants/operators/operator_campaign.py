@@ -2,7 +2,8 @@
 
 A directory has the sample, and each row once its hunt has ended. Called again with the
 same directory, a campaign does what is missing: mutants that were not searched yet, and
-survivors whose budget has grown, from the slice on at which they were left.
+survivors whose budget has grown, from the slice on at which they were left. Survivors
+that are judged equivalent are searched no further.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 from crashmq.harness.guards.interrupts import held_back, left_to_parent
 from crashmq.harness.mutants.mutation import Edit, Mutant
+from crashmq.harness.mutants.operators.equivalent import equivalent_mutants
 from crashmq.harness.mutants.operators.generate import Drawing, Made, sample
 from crashmq.harness.mutants.operators.lines import add_lines, counted_lines
 from crashmq.harness.mutants.operators.operator_hunt import (
@@ -27,6 +29,7 @@ from crashmq.harness.mutants.operators.operator_hunt import (
 )
 from crashmq.harness.searches.soak import code_version
 from crashmq.reports.files import write_text
+from crashmq.reports.operator_figures import left_after
 from crashmq.reports.operator_records import (
     ASKED_FILE,
     LINES_FILE,
@@ -35,6 +38,7 @@ from crashmq.reports.operator_records import (
     OperatorRecord,
     append_row,
     cut_torn_row,
+    in_sample_order,
     lines_from,
     lines_text,
     read_asked,
@@ -94,6 +98,8 @@ class OperatorCampaign:
         seed: decides the sample's order and each search.
         budget_s: processor time for each mutant, in seconds.
         only: names that a mutant's id, operator or place must have; () for all.
+        survivors: with how many survivors of the next smaller budget to go on, the
+            first in the sample's order; None: with all of them.
     """
 
     out: Path
@@ -101,6 +107,7 @@ class OperatorCampaign:
     seed: int
     budget_s: float
     only: tuple[str, ...] = ()
+    survivors: int | None = None
 
     @property
     def decides(self) -> dict[str, Any]:
@@ -155,8 +162,13 @@ class OperatorCampaign:
         return read_operator_rows(self.out)
 
     def missing(self, drawn: Sequence[Drawn]) -> list[OperatorHunt]:
-        """The hunts that are still to be done, in the order of the sample."""
+        """The hunts that are still to be done, in the order of the sample.
+
+        Raises:
+            NotReasons: the file that says which mutants are equivalent is none.
+        """
         done = {row.id: row for row in self.rows()}
+        to_go_on = self._to_go_on(in_sample_order(done.values(), [d.id for d in drawn]))
         hunts: list[OperatorHunt] = []
         for each in drawn:
             row = done.get(each.id)
@@ -165,10 +177,19 @@ class OperatorCampaign:
             )
             if row is None or row.outcome == "defect":
                 hunts.append(task)
-            elif row.outcome == "survived" and row.cpu_us < self.budget_s * 1e6:
+            elif row.id in to_go_on:
                 used = row.cpu_us / 1e6
                 hunts.append(replace(task, slices=row.slices, used_s=used))
         return hunts
+
+    def _to_go_on(self, rows: Sequence[OperatorRecord]) -> set[str]:
+        """The survivors whose search goes on."""
+        left = left_after(self.budget_s, rows, equivalent_mutants(self.out))
+        return {
+            row.id
+            for row in left[: self.survivors]
+            if row.outcome == "survived" and row.cpu_us < self.budget_s * 1e6
+        }
 
 
 def run_hunts(
