@@ -183,7 +183,7 @@ def class_of(row: OperatorRecord) -> str:
 
 def summary_of_operators(
     rows: Sequence[OperatorRecord],
-    asked: dict[str, Any],
+    asked: Mapping[str, Any],
     equivalent: Mapping[str, str] = _NONE,
 ) -> dict[str, Any]:
     """``summary.json`` of such a run."""
@@ -256,7 +256,7 @@ def percent(share: float) -> str:
 
 def report_of(
     rows: Sequence[OperatorRecord],
-    asked: dict[str, Any],
+    asked: Mapping[str, Any],
     equivalent: Mapping[str, str] = _NONE,
 ) -> str:
     """The report as Markdown: rates, then the survivors as a work list."""

@@ -16,6 +16,7 @@ import os
 import site
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -86,6 +87,31 @@ def mapped(
     """The results of ``work`` on each item, a task each, in the order of the items."""
     context = session.sparkContext
     return context.parallelize(items, max(1, len(items))).map(work).collect()
+
+
+def mapped_as_done(
+    session: SparkSession, work: Callable[[Item], Result], items: Sequence[Item]
+) -> Iterator[Result]:
+    """The results of ``work`` on each item, a job each, as they are done.
+
+    As many jobs run at a time as there are cores. Who stops to listen cancels them.
+    """
+    context = session.sparkContext
+    group = "crashmq one by one"
+
+    def done(item: Item) -> Result:
+        context.setJobGroup(group, group, interruptOnCancel=True)
+        (result,) = context.parallelize([item], 1).map(work).collect()
+        return result
+
+    with ThreadPoolExecutor(context.defaultParallelism, "crashmq-job") as threads:
+        waiting = [threads.submit(done, item) for item in items]
+        try:
+            for one in as_completed(waiting):
+                yield one.result()
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
+            context.cancelJobGroup(group)
 
 
 def _start_jvm(conf: SparkConf, log_path: Path) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,8 @@ from crashmq.harness.commands.exits import (
     EnvironmentLacking,
 )
 from crashmq.harness.commands.output import Progress, say
+from crashmq.harness.commands.report_mutants import write_operator_report
+from crashmq.harness.commands.reporting import reporting_what_is_missing
 from crashmq.harness.guards.interrupts import INTERRUPTS
 from crashmq.harness.mutants.mutation import diff_of
 from crashmq.harness.mutants.operators.equivalent import NotReasons, equivalent_mutants
@@ -30,6 +34,8 @@ from crashmq.harness.mutants.operators.operator_campaign import (
     CannotGoOn,
     Drawn,
     OperatorCampaign,
+    Runner,
+    by_processes,
     compare_survivors,
     lines_of,
     run_hunts,
@@ -37,12 +43,10 @@ from crashmq.harness.mutants.operators.operator_campaign import (
 )
 from crashmq.harness.mutants.operators.ordinary import NoOperators
 from crashmq.reports.errors import NotARun
-from crashmq.reports.files import write_json, write_text
+from crashmq.reports.files import write_text
 from crashmq.reports.operator_figures import (
     class_of,
-    report_of,
     sentence_of,
-    summary_of_operators,
     without,
 )
 from crashmq.reports.operator_records import (
@@ -82,18 +86,34 @@ def operators_option(
         help="With a larger --budget: continue with so many of the survivors, drawn "
         "at random; by default with all.",
     )
+    @click.option(
+        "--master",
+        metavar="URL",
+        help="A Spark master whose tasks search; by default processes of this machine.",
+    )
     @functools.wraps(command)
     def either(
-        operators: bool, sample: int | None, survivors: int | None, **given: Any
+        operators: bool,
+        sample: int | None,
+        survivors: int | None,
+        master: str | None,
+        **given: Any,
     ) -> None:
         if operators:
             _refuse_others(given)
-            _run(sample or SAMPLE, survivors, given)
-        elif sample or survivors:
-            name = "sample" if sample else "survivors"
-            raise click.UsageError(f"--{name} is for --operators.")
-        else:
-            command(**given)
+            if master and given["workers"]:
+                raise click.UsageError(
+                    "--workers is for this machine; leave it or --master."
+                )
+            _run(sample or SAMPLE, survivors, master, given)
+        for name, value in (
+            ("sample", sample),
+            ("survivors", survivors),
+            ("master", master),
+        ):
+            if value:
+                raise click.UsageError(f"--{name} is for --operators.")
+        command(**given)
 
     return either
 
@@ -107,7 +127,9 @@ def _refuse_others(given: dict[str, Any]) -> None:
             raise click.UsageError(f"--{option} does not go with --operators.")
 
 
-def _run(size: int, survivors: int | None, given: dict[str, Any]) -> None:
+def _run(
+    size: int, survivors: int | None, master: str | None, given: dict[str, Any]
+) -> None:
     names = (*given["only"], *given["more"])
     only = tuple(name for each in names for name in each.split(",") if name)
     if given["show"] is not None:
@@ -123,9 +145,10 @@ def _run(size: int, survivors: int | None, given: dict[str, Any]) -> None:
     budget = BUDGET_S if asked is ParameterSource.DEFAULT else given["budget"]
     campaign = OperatorCampaign(out, size, given["seed"], budget, only, survivors)
     drawn = _drawn(campaign)
-    _search(campaign, drawn, given["workers"] or len(os.sched_getaffinity(0)))
+    with _runner(given["workers"], master, out) as runner:
+        _search(campaign, drawn, runner)
     rows = _save(campaign, drawn)
-    _tell(campaign, drawn, rows)
+    _tell(campaign, drawn, rows, master)
     judged = without(rows, equivalent_mutants(out))
     raise SystemExit(INTERRUPTED if INTERRUPTS.seen else _exit_code(judged))
 
@@ -167,7 +190,25 @@ def _drawn(campaign: OperatorCampaign) -> list[Drawn]:
     return drawn
 
 
-def _search(campaign: OperatorCampaign, drawn: Sequence[Drawn], workers: int) -> None:
+@contextmanager
+def _runner(workers: int | None, master: str | None, out: Path) -> Iterator[Runner]:
+    """Who searches: processes of this machine, or Spark's tasks."""
+    if master is None:
+        yield by_processes(workers or len(os.sched_getaffinity(0)))
+        return
+    with reporting_what_is_missing(spark=True):
+        from crashmq.reports.spark import mapped_as_done, open_session
+
+        with writing():
+            session = open_session(master, out)
+        INTERRUPTS.rearm()
+        try:
+            yield partial(mapped_as_done, session)
+        finally:
+            session.stop()
+
+
+def _search(campaign: OperatorCampaign, drawn: Sequence[Drawn], runner: Runner) -> None:
     """Run what is missing: hunts, and of survivors comparisons and counts of lines."""
     try:
         hunts = campaign.missing(drawn)
@@ -177,11 +218,11 @@ def _search(campaign: OperatorCampaign, drawn: Sequence[Drawn], workers: int) ->
     with Progress("mutants") as progress:
         try:
             progress.update(0, len(hunts))
-            for done, row in enumerate(run_hunts(campaign, hunts, workers), 1):
+            for done, row in enumerate(run_hunts(campaign, hunts, runner), 1):
                 killed += row.is_killed
                 detail = f"{killed} killed, {row.id} {row.outcome} {row.law}".rstrip()
                 progress.update(done, len(hunts), detail)
-            compared = compare_survivors(campaign, drawn, workers)
+            compared = compare_survivors(campaign, drawn, runner)
             for done, row in enumerate(compared, 1):
                 progress.tell("survivors compared", done, 0)
                 progress.update(done, None, f"{row.id} {row.differing} differ")
@@ -199,17 +240,18 @@ def _save(campaign: OperatorCampaign, drawn: Sequence[Drawn]) -> list[OperatorRe
     if left and not INTERRUPTS.seen:
         rows = with_reach(rows, lines_of(campaign, lambda _: None))
     asked, equivalent = read_asked(campaign.out), equivalent_mutants(campaign.out)
-    summary = summary_of_operators(rows, asked, equivalent)
     with writing():
-        write_text(campaign.out / "report.md", report_of(rows, asked, equivalent))
-        write_json(campaign.out / "summary.json", summary)
+        summary = write_operator_report(campaign.out, rows, asked, equivalent)
         survivors = [each for each in drawn if each.id in summary["survivors"]]
         write_text(campaign.out / "survivors.toml", toml_of(survivors))
     return rows
 
 
 def _tell(
-    campaign: OperatorCampaign, drawn: Sequence[Drawn], rows: Sequence[OperatorRecord]
+    campaign: OperatorCampaign,
+    drawn: Sequence[Drawn],
+    rows: Sequence[OperatorRecord],
+    master: str | None,
 ) -> None:
     equivalent = equivalent_mutants(campaign.out)
     say(sentence_of(rows, equivalent))
@@ -229,6 +271,7 @@ def _tell(
     out = shlex.quote(str(campaign.out))
     say(f"  report  {campaign.out / 'report.md'}")
     again = "".join(f" --only {shlex.quote(name)}" for name in campaign.only)
+    again += f" --master {shlex.quote(master)}" if master else ""
     more = campaign.budget_s if INTERRUPTS.seen else campaign.budget_s * 6
     say(
         f"  next    crashmq mutants --operators --sample {campaign.size} --seed "

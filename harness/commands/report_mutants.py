@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from crashmq.harness.commands.exits import CLEAN, FINDINGS, BadInput
 from crashmq.harness.commands.output import say
@@ -20,12 +22,15 @@ from crashmq.reports.operator_figures import (
 )
 from crashmq.reports.operator_records import (
     LINES_FILE,
+    OperatorRecord,
     in_sample_order,
     lines_from,
     read_asked,
     read_operator_rows,
     with_reach,
 )
+
+PARQUET_FILE = "operators.parquet"
 
 
 def report_operators(directory: Path) -> NoReturn:
@@ -39,12 +44,31 @@ def report_operators(directory: Path) -> NoReturn:
     lines = directory / LINES_FILE
     if lines.exists():
         rows = with_reach(rows, lines_from(lines.read_text("utf-8")))
-    write_text(directory / "report.md", report_of(rows, asked, equivalent))
-    summary = summary_of_operators(rows, asked, equivalent)
-    write_json(directory / "summary.json", summary)
+    summary = write_operator_report(directory, rows, asked, equivalent)
     say(sentence_of(rows, equivalent))
     say(f"  report  {directory / 'report.md'}, {directory / 'summary.json'}")
     raise SystemExit(FINDINGS if summary["survivors"] else CLEAN)
+
+
+def write_operator_report(
+    directory: Path,
+    rows: Sequence[OperatorRecord],
+    asked: Mapping[str, Any],
+    equivalent: Mapping[str, str],
+) -> dict[str, Any]:
+    """Write the report, its summary, and with pyarrow the rows as Parquet.
+
+    Returns the summary.
+    """
+    summary = summary_of_operators(rows, asked, equivalent)
+    write_text(directory / "report.md", report_of(rows, asked, equivalent))
+    write_json(directory / "summary.json", summary)
+    if find_spec("pyarrow"):
+        from crashmq.reports.arrow import table_of
+        from crashmq.reports.shards import write_groups
+
+        write_groups(directory / PARQUET_FILE, [table_of(rows, OperatorRecord)])
+    return summary
 
 
 def report_campaign(directory: Path, since: Path | None) -> NoReturn:

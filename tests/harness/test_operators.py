@@ -33,6 +33,7 @@ from crashmq.harness.mutants.operators.operator_campaign import (
     CannotGoOn,
     Drawn,
     OperatorCampaign,
+    by_processes,
     compare_survivors,
     run_hunts,
     toml_of,
@@ -511,7 +512,7 @@ def test_a_campaign_goes_on_with_what_is_missing(tmp_path: Path) -> None:
     campaign = OperatorCampaign(tmp_path, 5, 3, 0.2, ONLY)
     drawn = campaign.draw()
     before = [task.mutant.id for task in campaign.missing(drawn)]
-    rows = list(run_hunts(campaign, campaign.missing(drawn), 1))
+    rows = list(run_hunts(campaign, campaign.missing(drawn), by_processes(1)))
     assert campaign.missing(drawn) == []
     longer = OperatorCampaign(tmp_path, 5, 3, 60.0, ONLY)
     assert longer.draw() == drawn
@@ -523,7 +524,7 @@ def test_a_campaign_goes_on_with_what_is_missing(tmp_path: Path) -> None:
     assert {task.mutant.id for task in left} == set(survivors)
     for task in left:
         assert task.slices == survivors[task.mutant.id].slices > 0
-    for one in compare_survivors(campaign, drawn, 1):
+    for one in compare_survivors(campaign, drawn, by_processes(1)):
         assert one.compared == COMPARED
     some = OperatorCampaign(tmp_path, 5, 3, 60.0, ONLY, survivors=1)
     assert [task.mutant.id for task in some.missing(drawn)] == [left[0].mutant.id]

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from crashmq.harness.mutants.operators.generate import Drawing, sample
+from crashmq.harness.mutants.operators.operator_campaign import Drawn
+from crashmq.harness.mutants.operators.operator_hunt import OperatorHunt, search
 from crashmq.reports.errors import BadMaster
 
 spark = pytest.importorskip("crashmq.reports.spark", reason="pyspark is not installed")
@@ -49,3 +53,32 @@ def test_starting_spark_leaves_the_environment_as_it_was(
     spark.open_session(None, tmp_path)
 
     assert dict(os.environ) == before
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_results_come_as_they_are_done_and_who_leaves_cancels_the_rest(
+    session: Any,
+) -> None:
+    assert sorted(spark.mapped_as_done(session, str, [3, 1, 2])) == ["1", "2", "3"]
+
+    some = spark.mapped_as_done(session, str, list(range(200)))
+    next(some)
+    some.close()
+
+    tracker = session.sparkContext.statusTracker()
+    done = len(tracker.getJobIdsForGroup("crashmq one by one"))
+    assert done < 200
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_a_hunt_by_a_task_of_spark_has_the_row_of_a_process(session: Any) -> None:
+    (drawn,) = [Drawn.of(made) for made in sample(3, 1, Drawing(), ("store.flush",))]
+    task = OperatorHunt(drawn.mutant(), drawn.operator, drawn.line, 3, 0.2)
+
+    (there,) = spark.mapped_as_done(session, search, [task])
+    here = search(task)
+
+    assert replace(there, cpu_us=0) == replace(here, cpu_us=0)
+    assert here.is_killed

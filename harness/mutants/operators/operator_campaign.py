@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from crashmq.harness.guards.interrupts import held_back, left_to_parent
 from crashmq.harness.mutants.mutation import Edit, Mutant
@@ -45,6 +45,11 @@ from crashmq.reports.operator_records import (
     read_operator_rows,
     write_asked,
 )
+
+Runner: TypeAlias = Callable[
+    [Callable[[Any], OperatorRecord], Sequence[Any]], Iterator[OperatorRecord]
+]
+"""Does a work on each task, and yields the rows as they are done, in any order."""
 
 LINED_SLICES = 40  # two rounds of a hunt
 POOL_CHUNK = 1
@@ -193,16 +198,16 @@ class OperatorCampaign:
 
 
 def run_hunts(
-    campaign: OperatorCampaign, hunts: Sequence[OperatorHunt], workers: int
+    campaign: OperatorCampaign, hunts: Sequence[OperatorHunt], runner: Runner
 ) -> Iterator[OperatorRecord]:
     """Search; store each row as its hunt ends, and yield it."""
-    for row in _spread(search, hunts, workers):
+    for row in runner(search, hunts):
         append_row(campaign.out, row)
         yield row
 
 
 def compare_survivors(
-    campaign: OperatorCampaign, drawn: Sequence[Drawn], workers: int
+    campaign: OperatorCampaign, drawn: Sequence[Drawn], runner: Runner
 ) -> Iterator[OperatorRecord]:
     """Compare survivors with the clean engine: on how many programs each differs.
 
@@ -214,7 +219,7 @@ def compare_survivors(
         for row in campaign.rows()
         if row.outcome == "survived" and not row.compared and row.id in by_id
     ]
-    for row in _spread(_compared, asked, workers):
+    for row in runner(_compared, asked):
         append_row(campaign.out, row)
         yield row
 
@@ -258,8 +263,14 @@ def _compared(asked: tuple[OperatorRecord, Mutant, int]) -> OperatorRecord:
     return replace(row, differing=differing(mutant, seed), compared=COMPARED)
 
 
-def _spread(work: Callable[[Any], Any], tasks: Sequence[Any], workers: int) -> Any:
-    """Yield rows as they are done, by processes that are new interpreters."""
+def by_processes(workers: int) -> Runner:
+    """A runner of so many processes, which are new interpreters."""
+    return partial(_by_processes, workers)
+
+
+def _by_processes(
+    workers: int, work: Callable[[Any], OperatorRecord], tasks: Sequence[Any]
+) -> Iterator[OperatorRecord]:
     if workers == 1 or len(tasks) <= 1:
         yield from map(work, tasks)
         return
@@ -267,4 +278,4 @@ def _spread(work: Callable[[Any], Any], tasks: Sequence[Any], workers: int) -> A
     with held_back():
         pool = context.Pool(min(workers, len(tasks)), left_to_parent)
     with pool:
-        yield from pool.imap_unordered(partial(work), tasks, POOL_CHUNK)
+        yield from pool.imap_unordered(work, tasks, POOL_CHUNK)
