@@ -14,7 +14,7 @@ import html
 import json
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -153,6 +153,7 @@ def _with_filters(environment: Environment) -> Environment:
         "short": short,
         "percent": lambda share: f"{share:.1%}" if share < 0.995 else "100%",
         "part": part,
+        "few": few,
         "duration": duration,
         "command": lambda words: " ".join(map(shlex.quote, words)),
         "json": lambda value: json.dumps(value, ensure_ascii=False),
@@ -162,6 +163,11 @@ def _with_filters(environment: Environment) -> Environment:
         "fenced": _Code,
     }
     return environment
+
+
+def few(names: Sequence[str]) -> str:
+    """Up to four names; of more, how many scenarios there are."""
+    return ", ".join(names) if len(names) <= 4 else f"{len(names)} scenarios"
 
 
 def short(number: int) -> str:

@@ -27,6 +27,7 @@ from crashmq.models.program import from_json
 from crashmq.reports.errors import BadRequest, EnvironmentMissing
 from crashmq.reports.jvm import require_packages
 from crashmq.reports.places import Place
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 
 if TYPE_CHECKING:
     from crashmq.reports.figures import Background, Figures, Finding
@@ -156,12 +157,13 @@ def _next_command(summary: Summary, cases: dict[str, str]) -> str:
     for failure in summary.unjudged_failures:
         if failure.signature in cases:
             return f"crashmq replay {shlex.quote(cases[failure.signature])}"
-    names = " ".join(summary.scenarios)
     seed = summary.definition["seed"] + 1
-    return (
-        f"crashmq soak {names} --episodes {summary.episodes_planned} --seed {seed} "
-        f"--out runs/seed-{seed}"
-    )
+    of_all = set(summary.scenarios) == set(SCENARIOS)
+    names = () if of_all else summary.scenarios
+    # A run of some hours has no planned number.
+    length = summary.episodes_planned or summary.episodes
+    asked = ("--episodes", f"{length}", "--seed", f"{seed}")
+    return " ".join(("crashmq soak", *names, *asked, f"--out runs/seed-{seed}"))
 
 
 def _save_case(found: Finding, directory: Place) -> Place:

@@ -244,6 +244,11 @@ def test_a_count_is_shortened_to_fit_a_box(number: int, text: str) -> None:
 
 
 @pytest.mark.slow
+def test_a_title_names_few_scenarios_and_counts_many() -> None:
+    assert render.few(["a", "b"]) == "a, b"
+    assert render.few(list("abcde")) == "5 scenarios"
+
+
 def test_a_page_says_when_where_and_by_what_command_it_was_made(red: Path) -> None:
     page, text = (red / "report.html").read_text(), (red / "report.md").read_text()
 
