@@ -92,7 +92,7 @@ def _seed(_: click.Context, __: click.Parameter, typed: str) -> int | str:
 
 
 @click.command()
-@click.argument("scenario", nargs=-1, required=True)
+@click.argument("scenario", nargs=-1)
 @click.option(
     "--episodes",
     type=click.IntRange(min=1),
@@ -168,7 +168,7 @@ def _seed(_: click.Context, __: click.Parameter, typed: str) -> int | str:
     help="Also check the invariants that classes list, as the gate does.",
 )
 def command(**typed: Any) -> None:
-    """Run many episodes of SCENARIO... and write a report to DIR.
+    """Run many episodes of SCENARIO..., by default of all, and write a report to DIR.
 
     The same command again continues the run in DIR and makes it longer.
     """
