@@ -83,7 +83,8 @@ class _Commands(click.Group):
         name, command, rest = super().resolve_command(ctx, args)
         if name is not None and command is not None:
             command.name = name
-            ctx.default_map = {name: settings_for(command, _COMMANDS)}
+            if not ctx.params["no_settings"]:
+                ctx.default_map = {name: settings_for(command, _COMMANDS)}
         return name, command, rest
 
     def format_commands(
@@ -172,7 +173,12 @@ def _own_defect(error: Exception) -> None:
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="crashmq", prog_name="crashmq")
-def main() -> None:
+@click.option(
+    "--no-settings",
+    is_flag=True,
+    help="Ignore [tool.crashmq] of pyproject.toml; before the command.",
+)
+def main(no_settings: bool) -> None:  # the group reads it
     """Find the bugs a RocketMQ-style message store has when it crashes.
 
     Exit codes: 0 clean, 1 findings, 2 usage or bad input, 3 a defect of crashmq,

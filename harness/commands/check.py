@@ -148,6 +148,7 @@ def _check(typed: _Typed) -> None:
         exit_code=_exit_code(result, bug),
         seconds=time.monotonic() - began,
         replays_with=_replays_with(typed),
+        expired=baseline.expired,
     )
     as_json = str(typed.json_file) == "-"
     if not as_json:

@@ -24,6 +24,7 @@ from crashmq.harness.commands.junit import (
 )
 from crashmq.harness.commands.output import say
 from crashmq.harness.episodes.timeline import timeline
+from crashmq.harness.failures.baseline import Known
 from crashmq.harness.searches.gate import GateFailure, GateResult
 from crashmq.harness.subjects.named import OURS
 from crashmq.models.printable import printable_lines
@@ -37,6 +38,7 @@ class GateReport:
 
     Attributes:
         replays_with: options that a replay needs to find what is the user's own.
+        expired: entries of the baseline that excuse nothing any more.
     """
 
     result: GateResult
@@ -47,6 +49,7 @@ class GateReport:
     exit_code: int
     seconds: float
     replays_with: str = ""
+    expired: tuple[Known, ...] = ()
 
     def replay(self, failure: GateFailure) -> str:
         """The command that replays a failure."""
@@ -94,19 +97,22 @@ def as_json(told: GateReport) -> dict[str, Any]:
             for one in result.failures
         ],
         "known": [
-            {
-                "law": one.law,
-                "scenario": one.scenario,
-                "reason": one.reason,
-                "expires": one.expires.isoformat(),
-                "times": times,
-            }
-            for one, times in result.known.items()
+            {**_entry(one), "times": times} for one, times in result.known.items()
         ],
+        "expired": [_entry(one) for one in told.expired],
         "unjudged": result.unjudged,
         "not_run": [{"scenario": s, "phase": p} for s, p in result.not_run],
         "cannot": result.cannot,
         "interrupted": result.interrupted,
+    }
+
+
+def _entry(one: Known) -> dict[str, str]:
+    return {
+        "law": one.law,
+        "scenario": one.scenario,
+        "reason": one.reason,
+        "expires": one.expires.isoformat(),
     }
 
 

@@ -15,7 +15,11 @@ import click
 from crashmq.harness.commands import exits
 from crashmq.harness.commands.fsck import time_of
 from crashmq.harness.commands.output import Progress, say
-from crashmq.harness.commands.store_options import files_given, store_options
+from crashmq.harness.commands.store_options import (
+    files_given,
+    places_given,
+    store_options,
+)
 from crashmq.harness.guards.interrupts import INTERRUPTS
 from crashmq.harness.reading.looking import (
     Files,
@@ -61,7 +65,8 @@ def command(directory: Path, jsonl: bool, limit: int | None, **asked: Any) -> No
     files = files_given(directory, where).files
     with Progress("reading log files") as progress:
         if not jsonl and all(asked[name] is None for name in _ASKED):
-            lines = [*_overview(directory, files, str(asked["topic"]), progress.tell)]
+            again = places_given(directory, **where).words
+            lines = [*_overview(files, str(asked["topic"]), again, progress.tell)]
             for line in lines:
                 say(printable(line))
             return
@@ -145,7 +150,7 @@ def _time(text: str | None, default: int) -> int:
     return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-def _overview(directory: Path, files: Files, topic: str, tell: Tell) -> Iterator[str]:
+def _overview(files: Files, topic: str, again: str, tell: Tell) -> Iterator[str]:
     queues, gaps = queues_of(files, tell)
     shown = [queue for queue in queues if topic in ("", queue.topic)]
     names = [printable(f"{queue.topic}/{queue.queue_id}") for queue in shown]
@@ -161,7 +166,7 @@ def _overview(directory: Path, files: Files, topic: str, tell: Tell) -> Iterator
     if shown:
         last = next((queue for queue in shown if queue.messages), shown[0])
         yield (
-            f"next: crashmq inspect {shlex.quote(str(directory))} "
+            f"next: crashmq inspect {again} "
             f"--topic {shlex.quote(last.topic)} --queue {last.queue_id} "
             f"--offset {max(last.max_offset, 0)}"
         )

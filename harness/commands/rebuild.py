@@ -68,10 +68,9 @@ def command(
     except CannotRepair as error:
         say(f"NOT REBUILT: {printable(str(error))}")
         raise SystemExit(exits.FINDINGS) from None
-    _say_made(made, directory if out is None else out)
+    _say_made(made, places.words if out is None else shlex.quote(str(out)))
     if out is None:
-        quoted = shlex.quote(str(directory))
-        say(f"undo: crashmq rebuild {quoted} --in-place --undo")
+        say(f"undo: crashmq rebuild {places.words} --in-place --undo")
     if made.unlisted:
         raise SystemExit(exits.FINDINGS)
 
@@ -84,7 +83,7 @@ def _say_undone(directory: Path, *, in_place: bool) -> None:
     say(f"put back: {', '.join(names) or 'nothing was changed'}")
 
 
-def _say_made(made: Rebuilt, where: Path) -> None:
+def _say_made(made: Rebuilt, words: str) -> None:
     say(
         f"REBUILT: {made.messages:,} messages, {made.units:,} units in "
         f"{made.queues:,} queues, {made.index_files:,} index files, log to "
@@ -104,4 +103,4 @@ def _say_made(made: Rebuilt, where: Path) -> None:
         say(f"  {warning}")
     if made.unlisted:
         say(f"  {made.unlisted:,} records whose number does not follow have no unit")
-    say(f"next: crashmq fsck {shlex.quote(str(where))}")
+    say(f"next: crashmq fsck {words}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -54,9 +56,13 @@ def places_given(
     """
     try:
         read = read_conf(conf) if conf is not None else None
-        return places_of(directory, read, logs, follow_links=follow_links)
+        places = places_of(directory, read, logs, follow_links=follow_links)
     except BadConf as error:
         raise exits.BadInput(str(error)) from None
+    words = [str(directory), *(("--broker-conf", str(conf)) if conf else ())]
+    words += [word for log in logs for word in ("--commitlog", str(log))]
+    words += ["--follow-links"] * follow_links
+    return replace(places, typed=shlex.join(words))
 
 
 def files_given(directory: Path, where: dict[str, Any]) -> Found:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 
 from crashmq.harness.fsck.causes import (
@@ -19,11 +18,13 @@ from crashmq.models.files.store_image import StoreImage
 
 
 def advice_on(
-    root: str, image: StoreImage, counts: Counts, causes: Sequence[Cause]
+    words: str, image: StoreImage, counts: Counts, causes: Sequence[Cause]
 ) -> Iterator[str]:
-    """The next steps, the most urgent one first; none for a store that is well."""
+    """The next steps, the most urgent one first; none for a store that is well.
+
+    ``words`` name the store to a command.
+    """
     remedies = {cause.remedy for cause in causes}
-    quoted = shlex.quote(root)
     refuses = counts.crashmq_refuses if counts.is_ours else counts.rocketmq_refuses
     if causes or counts.lost or refuses:
         yield "Keep a copy of the directory before anything starts on it."
@@ -39,18 +40,18 @@ def advice_on(
         yield (
             f"A file whose name begins with that of the missing one may be it: unpack "
             f"it if it is packed, give it that name, and run `crashmq fsck` again. If "
-            f"it is another file, `crashmq salvage {quoted} --out NEW` keeps every "
+            f"it is another file, `crashmq salvage {words} --out NEW` keeps every "
             f"whole message."
         )
     if SALVAGE in remedies or (counts.lost and counts.behind_damage):
         yield (
             f"The log itself is damaged. Put its files back from a replica or "
-            f"a backup if there is one; otherwise `crashmq salvage {quoted} --out NEW` "
+            f"a backup if there is one; otherwise `crashmq salvage {words} --out NEW` "
             f"keeps every whole message in a directory that RocketMQ starts on."
         )
     elif (REBUILD in remedies or counts.lost) and RENAME not in remedies:
         yield (
-            f"The log is whole: `crashmq rebuild {quoted} --out NEW` makes queues, "
+            f"The log is whole: `crashmq rebuild {words} --out NEW` makes queues, "
             f"index and checkpoint again from it."
         )
     if RENAME in remedies:
@@ -63,6 +64,6 @@ def advice_on(
     if REPORT in remedies:
         yield "crashmq failed on a part of it; please report that with these files."
     if refuses and not causes and not counts.lost:
-        yield f"`crashmq salvage {quoted} --out NEW` makes one that it starts on."
+        yield f"`crashmq salvage {words} --out NEW` makes one that it starts on."
     elif not causes and not counts.lost and image.abort:
         yield f"Nothing: a start of {starter} recovers it without losing a message."

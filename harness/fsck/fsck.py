@@ -239,7 +239,7 @@ def _report(
         next_start=(*starts, *some_of(rows, "such rows")),
         counts=counts,
         causes=causes,
-        advice=tuple(advice_on(root, image, counts, causes)),
+        advice=tuple(advice_on(places.words, image, counts, causes)),
     )
 
 

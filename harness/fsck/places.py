@@ -11,6 +11,7 @@ Source: MessageStoreConfig, ScheduleMessageService#parseDelayLevel, RocketMQ 5.3
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,6 +53,7 @@ class Places:
         index_entries: of each index file; 0: as the files have it.
         delay_ms: of each delay level from 1 on, in ms; empty: RocketMQ's own.
         layout: why RocketMQ keeps this store in files that nothing here reads, or "".
+        typed: the root and what says where the files are, as somebody typed it.
     """
 
     root: Path
@@ -63,6 +65,12 @@ class Places:
     layout: str = ""
     index_entries: int = 0
     follow_links: bool = False
+    typed: str = ""
+
+    @property
+    def words(self) -> str:
+        """The arguments of a command that reads the same files."""
+        return self.typed or shlex.quote(str(self.root))
 
     @property
     def log_folders(self) -> tuple[Path, ...]:

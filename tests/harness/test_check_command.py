@@ -122,6 +122,8 @@ def test_a_known_failure_is_no_reason_for_red_until_it_expires() -> None:
     assert "issue 7" in known.stdout
     assert "RED: " in old.stdout
     assert "expired: " in old.stdout
+    as_json = crashmq(*RED, "--baseline", "old.toml", "--json", "-").stdout
+    assert {one["law"] for one in json.loads(as_json)["expired"]} == laws
 
 
 @pytest.mark.parametrize(
@@ -164,6 +166,9 @@ def test_what_a_team_always_types_stands_in_its_pyproject(tmp_path: Path) -> Non
     told = json.loads((tmp_path / "out" / "r.json").read_text())
     assert {part["scenario"] for part in told["parts"]} == {"reput_behind"}
     assert "clean_restart" in crashmq("check", "clean_restart").stdout
+    unset = crashmq("--no-settings", "check", "reput_behind")
+    assert not unset.stdout.startswith("GREEN: ")
+    assert unset.exit_code == 0, unset.output
 
 
 def test_a_place_in_the_settings_lies_beside_them(tmp_path: Path) -> None:

@@ -284,6 +284,17 @@ def test_a_log_elsewhere_is_read_where_it_is_said_to_be(store: Path) -> None:
     assert told.stdout.splitlines()[0] == named.stdout.splitlines()[0] == "CLEAN"
 
 
+def test_what_to_do_next_says_again_where_the_files_are(store: Path) -> None:
+    conf = store.parent / "broker.conf"
+    conf.write_text("mappedFileSizeConsumeQueue=6000\n")
+    shutil.rmtree(store / "consumequeue")
+
+    told = run(store, "--broker-conf", conf, "--follow-links").stdout
+
+    words = f"crashmq rebuild {store} --broker-conf {conf} --follow-links --out NEW"
+    assert words in " ".join(told.split())
+
+
 def test_a_size_that_the_broker_does_not_have_is_told(store: Path) -> None:
     conf = store.parent / "broker.conf"
     conf.write_text("mappedFileSizeConsumeQueue=7000\n")
