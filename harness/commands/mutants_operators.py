@@ -28,10 +28,8 @@ from crashmq.harness.commands.report_mutants import write_operator_report
 from crashmq.harness.commands.reporting import reporting_what_is_missing
 from crashmq.harness.guards.interrupts import INTERRUPTS
 from crashmq.harness.mutants.mutation import diff_of
-from crashmq.harness.mutants.operators.equivalent import NotReasons, equivalent_mutants
 from crashmq.harness.mutants.operators.generate import Drawing, sample
 from crashmq.harness.mutants.operators.operator_campaign import (
-    CannotGoOn,
     Drawn,
     OperatorCampaign,
     Runner,
@@ -42,7 +40,7 @@ from crashmq.harness.mutants.operators.operator_campaign import (
     toml_of,
 )
 from crashmq.harness.mutants.operators.ordinary import NoOperators
-from crashmq.reports.errors import NotARun
+from crashmq.reports.errors import BadRequest
 from crashmq.reports.files import write_text
 from crashmq.reports.operator_figures import (
     class_of,
@@ -149,7 +147,7 @@ def _run(
         _search(campaign, drawn, runner)
     rows = _save(campaign, drawn)
     _tell(campaign, drawn, rows, master)
-    judged = without(rows, equivalent_mutants(out))
+    judged = without(rows, campaign.equivalent)
     raise SystemExit(INTERRUPTED if INTERRUPTS.seen else _exit_code(judged))
 
 
@@ -177,10 +175,11 @@ def _drawn(campaign: OperatorCampaign) -> list[Drawn]:
     say("mutants: drawing the sample", err=True)
     try:
         with writing():
+            _ = campaign.equivalent  # refused before anything runs
             drawn = campaign.draw()
     except NoOperators as error:
         raise EnvironmentLacking(str(error)) from None
-    except (CannotGoOn, NotARun) as error:
+    except BadRequest as error:
         raise BadInput(str(error)) from None
     if not drawn:
         raise BadInput(
@@ -210,10 +209,7 @@ def _runner(workers: int | None, master: str | None, out: Path) -> Iterator[Runn
 
 def _search(campaign: OperatorCampaign, drawn: Sequence[Drawn], runner: Runner) -> None:
     """Run what is missing: hunts, and of survivors comparisons and counts of lines."""
-    try:
-        hunts = campaign.missing(drawn)
-    except NotReasons as error:
-        raise BadInput(str(error)) from None
+    hunts = campaign.missing(drawn)
     killed = 0
     with Progress("mutants") as progress:
         try:
@@ -239,7 +235,7 @@ def _save(campaign: OperatorCampaign, drawn: Sequence[Drawn]) -> list[OperatorRe
     left = {row.id for row in rows if row.outcome == "survived"}
     if left and not INTERRUPTS.seen:
         rows = with_reach(rows, lines_of(campaign, lambda _: None))
-    asked, equivalent = read_asked(campaign.out), equivalent_mutants(campaign.out)
+    asked, equivalent = read_asked(campaign.out), campaign.equivalent
     with writing():
         summary = write_operator_report(campaign.out, rows, asked, equivalent)
         survivors = [each for each in drawn if each.id in summary["survivors"]]
@@ -253,7 +249,7 @@ def _tell(
     rows: Sequence[OperatorRecord],
     master: str | None,
 ) -> None:
-    equivalent = equivalent_mutants(campaign.out)
+    equivalent = campaign.equivalent
     say(sentence_of(rows, equivalent))
     if len(rows) < len(drawn):
         say(f"  {len(drawn) - len(rows)} of {len(drawn)} are still to be searched for")

@@ -11,8 +11,8 @@ from crashmq.harness.commands.exits import CLEAN, FINDINGS, BadInput
 from crashmq.harness.commands.output import say
 from crashmq.harness.commands.reporting import reporting_what_is_missing
 from crashmq.harness.guards.interrupts import INTERRUPTS
-from crashmq.harness.mutants.operators.equivalent import NotReasons, equivalent_mutants
-from crashmq.reports.errors import NotARun
+from crashmq.harness.mutants.operators.equivalent import equivalent_mutants
+from crashmq.reports.errors import BadRequest
 from crashmq.reports.files import write_json, write_text
 from crashmq.reports.mutation_records import read_rows
 from crashmq.reports.operator_figures import (
@@ -38,7 +38,7 @@ def report_operators(directory: Path) -> NoReturn:
     try:
         asked, rows = read_asked(directory), read_operator_rows(directory)
         equivalent = equivalent_mutants(directory)
-    except (NotARun, NotReasons) as error:
+    except BadRequest as error:
         raise BadInput(str(error)) from None
     rows = in_sample_order(rows, [each["id"] for each in asked["sample"]])
     lines = directory / LINES_FILE

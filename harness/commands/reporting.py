@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from crashmq.harness.commands.arguments import writing
+from crashmq.harness.commands.arguments import scenarios_named, writing
 from crashmq.harness.commands.exits import BadInput, EnvironmentLacking
 from crashmq.harness.commands.output import say
 from crashmq.harness.commands.soak_junit import write_soak_junit
@@ -27,7 +27,6 @@ from crashmq.models.program import from_json
 from crashmq.reports.errors import BadRequest, EnvironmentMissing
 from crashmq.reports.jvm import require_packages
 from crashmq.reports.places import Place
-from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 
 if TYPE_CHECKING:
     from crashmq.reports.figures import Background, Figures, Finding
@@ -158,7 +157,7 @@ def _next_command(summary: Summary, cases: dict[str, str]) -> str:
         if failure.signature in cases:
             return f"crashmq replay {shlex.quote(cases[failure.signature])}"
     seed = summary.definition["seed"] + 1
-    of_all = set(summary.scenarios) == set(SCENARIOS)
+    of_all = set(summary.scenarios) == set(scenarios_named(()))
     names = () if of_all else summary.scenarios
     # A run of some hours has no planned number.
     length = summary.episodes_planned or summary.episodes

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from crashmq.models.files.broker_json import read_table
-from crashmq.models.files.offsets import VERSION_FIELDS
+from crashmq.models.files.offset_table import read_offset_table, rows_to_load
 from crashmq.models.files.record import Bytes
 
 DELAYS_PATH = "config/delayOffset.json"
@@ -22,40 +21,18 @@ DelayRows: TypeAlias = tuple[tuple[int, int], ...]
 @lru_cache(maxsize=4096)
 def read_delays(data: bytes) -> DelayRows | None:
     """The rows of a delay table; None if the bytes are not a whole table."""
-    try:
-        return _rows_of(read_table(data))
-    except (ValueError, RecursionError):
+    table = read_offset_table(data)
+    if table is None:
         return None
-
-
-def whole_delays(files: Mapping[str, Bytes]) -> DelayRows | None:
-    """The rows that a start must load: the file's, else its backup's.
-
-    Empty if neither file exists; None if there are such files and none is whole.
-    """
-    found = [files[path] for path in (DELAYS_PATH, DELAYS_BACKUP) if path in files]
-    for data in found:
-        rows = read_delays(bytes(data))
-        if rows is not None:
-            return rows
-    return None if found else ()
-
-
-def _rows_of(found: Any) -> DelayRows:
-    if not isinstance(found, dict):
-        raise ValueError("no object")
-    version = found.get("dataVersion", {})
-    if not isinstance(version, dict) or any(
-        type(version.get(name, 0)) is not int for name in VERSION_FIELDS
-    ):
-        raise ValueError("no version")
-    table = found.get("offsetTable", {})
-    if not isinstance(table, dict):
-        raise ValueError("no table")
     rows: dict[int, int] = {}
     for level, offset in table.items():
         is_level = level.isascii() and level.isdecimal() and int(level) > 0
         if type(offset) is not int or offset < 0 or not is_level:
-            raise ValueError("no offset")
+            return None
         rows[int(level)] = offset
     return tuple(sorted(rows.items()))
+
+
+def whole_delays(files: Mapping[str, Bytes]) -> DelayRows | None:
+    """The rows that a start must load; see ``rows_to_load``."""
+    return rows_to_load(files, DELAYS_PATH, read_delays)

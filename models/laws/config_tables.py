@@ -19,7 +19,8 @@ from crashmq.models.files.config_files import (
 from crashmq.models.files.config_tables import TOLD_PATHS, TableTurn, table_text
 from crashmq.models.files.filters import FILTERS_PATH
 from crashmq.models.files.message_delay_level import DEFAULT_LEVELS
-from crashmq.models.files.offsets import OFFSETS_PATH, VERSION_FIELDS
+from crashmq.models.files.offset_table import VERSION_FIELDS
+from crashmq.models.files.offsets import OFFSETS_PATH
 from crashmq.models.files.record import (
     DLQ_PREFIX,
     RETRY_PREFIX,

@@ -11,11 +11,13 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
+from crashmq.reports.errors import BadRequest
+
 EQUIVALENT_FILE = "equivalent.toml"
 PACKAGED = Path(__file__).with_name(EQUIVALENT_FILE)
 
 
-class NotReasons(ValueError):
+class NotReasons(BadRequest):
     """A file with reasons cannot be read; the message says where and why."""
 
 

@@ -28,6 +28,7 @@ from crashmq.harness.mutants.operators.operator_hunt import (
     search,
 )
 from crashmq.harness.searches.soak import code_version
+from crashmq.reports.errors import BadRequest
 from crashmq.reports.files import write_text
 from crashmq.reports.operator_figures import left_after
 from crashmq.reports.operator_records import (
@@ -55,7 +56,7 @@ LINED_SLICES = 40  # two rounds of a hunt
 POOL_CHUNK = 1
 
 
-class CannotGoOn(ValueError):
+class CannotGoOn(BadRequest):
     """A directory's run cannot be continued by this campaign; the message says why."""
 
 
@@ -123,6 +124,15 @@ class OperatorCampaign:
             "code_version": code_version(),
         }
 
+    @property
+    def equivalent(self) -> dict[str, str]:
+        """Why each mutant that is judged equivalent is that, by id.
+
+        Raises:
+            NotReasons: a file that says so cannot be read.
+        """
+        return equivalent_mutants(self.out)
+
     def draw(self) -> list[Drawn]:
         """The sample: as stored, or drawn and stored now; drawn anew if larger.
 
@@ -189,7 +199,7 @@ class OperatorCampaign:
 
     def _to_go_on(self, rows: Sequence[OperatorRecord]) -> set[str]:
         """The survivors whose search goes on."""
-        left = left_after(self.budget_s, rows, equivalent_mutants(self.out))
+        left = left_after(self.budget_s, rows, self.equivalent)
         return {
             row.id
             for row in left[: self.survivors]
