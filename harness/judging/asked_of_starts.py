@@ -227,8 +227,8 @@ def _ask_rec_8(at: StartOver) -> Breaches:
 def _ask_rec_17(at: StartOver) -> Breaches:
     assert isinstance(at.start, Refused)
     named = {damage.path for damage in (*at.damaged, *at.unreadable)}
-    if at.lost_its_mark:
-        named.add("commitlog")
+    if at.lost_its_mark or at.known.is_degraded:
+        named.add("commitlog")  # of what was damaged before, too
     named.update(at.found.lost_tables)
     named.update(at.found.flawed_deletions)
     return refusal_names_what_is_damaged.judge(at.start, named)

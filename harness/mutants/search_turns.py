@@ -29,6 +29,7 @@ STOPPED = "overlaps"
 SEEDS_APART = 1_000_003
 
 SHARES = {
+    "adopted_stores": 3,
     "broker_mixtures": 4,
     "consumer_crash": 5,
     "consumer_mixtures": 3,
@@ -47,10 +48,11 @@ SHARES = {
     "rebalance": 3,
     "retries": 5,
     "transient_pool": 3,
+    "unmarked_stores": 4,
 }
 """Turns of scenarios that have more than one: what they ask has more sides than an
 episode can show, who is preempted where, which bytes of which record rot, what meets
-what, what is due when, who outlives whom."""
+what, what is due when, who outlives whom, what a directory may have become."""
 
 
 def program_of(

@@ -402,6 +402,9 @@ class ReferenceModel(Forked):
             dead = max(was.get((key[0], ALL_QUEUES), 0), was.get(key, 0))
             first = bisect_left(self.queues[key], min(dead, log_min), key=_phy_offset)
             del self.queues[key][:first]
+        for key in [key for key in self.numbered if key not in built]:
+            if self.dead_below(key):  # its files went with it, and so did its number
+                del self.numbered[key]
         self.floor_kill = self.end
         self.memory_reverted = False
         self.floor_power = min(self.floor_power, self.end)

@@ -39,6 +39,7 @@ class Tampering(Forked):
         damaged: changes to the store's files since its last start.
         undoable: those of them that can be undone by restoring a copy.
         foreign: files that do not belong to the store, with their contents.
+        taken_away: the paths of those that were there before, and are not.
         rotten: those of them that the disk itself has changed.
         abort_taken: the abort file was removed while a run had not ended in an
             orderly way, so no start can know what that run left unsynced.
@@ -53,6 +54,7 @@ class Tampering(Forked):
     damaged: list[Damaged] = field(default_factory=list)
     undoable: list[Damaged] = field(default_factory=list)
     foreign: dict[str, bytes] = field(default_factory=dict)
+    taken_away: frozenset[str] = frozenset()
     rotten: frozenset[str] = frozenset()
     abort_taken: bool = False
     bit_maps_may_rot: bool = False
@@ -82,6 +84,8 @@ class Tampering(Forked):
             if one == RESTORED:
                 undone, self.undoable = {id(each) for each in self.undoable}, []
                 self.damaged = [one for one in self.damaged if id(one) not in undone]
+                back = sorted(self.taken_away & files.keys())
+                self.foreign |= {path: files[path] for path in back}
             else:
                 self.undoable.append(one)
                 if one.path not in self.foreign:
@@ -93,6 +97,7 @@ class Tampering(Forked):
                 self.damaged = [*self.damaged, Damaged(path, 0, size)]
             else:
                 self.foreign[path] = files[path]
+        self.taken_away |= self.foreign.keys() - files.keys()
         self.foreign = {path: files[path] for path in self.foreign if path in files}
         takes_abort = any(damage.path == "abort" for damage in step.damaged)
         self.abort_taken |= takes_abort and not ended_in_order

@@ -12,6 +12,7 @@ from itertools import pairwise
 from crashmq.models.appended import Appended, differs, differs_from_message
 from crashmq.models.files.checkpoint import Mark
 from crashmq.models.files.deleted import ALL_QUEUES, DELETED_PATH, DeletedImage
+from crashmq.models.files.layouts import of_another_layout
 from crashmq.models.files.log import LogImage
 from crashmq.models.files.oddity import is_misnamed, oddities
 from crashmq.models.files.queue import UNIT_SIZE
@@ -111,8 +112,10 @@ def start_over(
     misfit = _misfit(found, setup, {damage.path for damage in damaged})
     if found.checkpoint.mark is None and not setup.adopt:
         misnamed = [path for path in start.found if is_misnamed(path)]
-        is_foreign = is_foreign or bool(misnamed)
+        other = of_another_layout(start.found)
+        is_foreign = is_foreign or bool(misnamed) or bool(other)
         misfit = misfit or (f"{misnamed[0]} is named by a number" if misnamed else "")
+        misfit = misfit or (f"{other} is of another kind of store" if other else "")
     if is_foreign and _cuts_whole_records(at_full_size, setup):
         misfit = misfit or "whole records lie behind an end that no mark tells"
     if setup.keeps_progress and not misfit:
@@ -389,7 +392,7 @@ def deletions_known(
         for key, at in model.deleted.items()
         if key not in places and 0 < min(at, log_end) <= log_min
     }
-    for known in model.queues if log_min else ():
+    for known in {**model.queues, **model.numbered} if log_min else ():
         is_told = known in places or (known[0], ALL_QUEUES) in places
         if model.is_unsettled(known) and known not in built and not is_told:
             # Nobody saw the deletion's end; what it took has expired, or was lost.
@@ -468,14 +471,13 @@ def _adopt_around(
     else:
         floor = model.floor if model.floor is not None else model.floor_kill
         mark = found.checkpoint.mark
-        bases = [file.base for file in found.commit_log.files]
-        begin = min(bases, default=0) if mark is None else 0
+        begin = _listed_from(known, found, mark)
         floors = Floors(floor, _served_until(found, mark), begin)
         yield LogRecoveredAround(*at, whole, floors, seen)
         degraded.lost += [
             m.phy_offset for m in model.messages if m.phy_offset not in whole
         ]
-        _adopt_whole(model, list(whole.values()), image, degraded.queues)
+        _adopt_whole(model, list(whole.values()), image, degraded.queues, end)
         degraded.is_on, degraded.queues, degraded.listed = True, [], seen.damaged
         degraded.ranges = [
             (begin, min(e, end)) for begin, e in degraded.ranges if begin < end
@@ -484,14 +486,25 @@ def _adopt_around(
     known.checkpoint = None
 
 
+def _listed_from(known: Knowledge, found: StoreImage, mark: Mark | None) -> int:
+    """From which phy_offset on a start around damage can tell that something is gone.
+
+    A start that was cut short may have noted in the mark where the log begins by now.
+    """
+    if mark is None:
+        return min([file.base for file in found.commit_log.files], default=0)
+    return mark.log_min_offset if known.end is End.UNKNOWN else 0
+
+
 def _served_until(found: StoreImage, mark: Mark | None) -> int:
     """Up to which phy_offset a start serves records around damage.
 
-    That is the mark's durable_offset; without a mark, where RocketMQ's orderly start
-    would begin to read.
+    That is the mark's durable_offset, or its damaged_until, of a directory that was
+    damaged when it was taken over; without a mark, where RocketMQ's orderly start would
+    begin to read.
     """
     if mark is not None:
-        return mark.durable_offset
+        return max(mark.durable_offset, mark.damaged_until)
     bases = [file.base for file in found.commit_log.files]
     return bases[-RECOVERED_FILES] if len(bases) > RECOVERED_FILES else 0
 
@@ -507,14 +520,20 @@ def _is_unsure_around(
 
 
 def _adopt_whole(
-    model: ReferenceModel, whole: list[Record], image: StoreImage, damaged: list[str]
+    model: ReferenceModel,
+    whole: list[Record],
+    image: StoreImage,
+    damaged: list[str],
+    log_end: int,
 ) -> None:
     offsets = {record.phy_offset for record in whole}
     keys = {**model.numbered, **model.queues}
     numbered = {key: model.next_queue_offset(key) for key in keys}
     model.messages = [m for m in model.messages if m.phy_offset in offsets]
     ends = {queue.key: queue.end for queue in image.consume_queues}
-    model.adopt(whole, ends, image.commit_log.min_phy_offset)
+    places, log_min = image.commit_log.deleted.places, image.commit_log.min_phy_offset
+    deleted = deletions_known(model, places, ends, log_min, log_end)
+    model.adopt(whole, ends, log_min, deleted)
     # The numbers of damaged messages stay taken as far as their queue has units, though
     # nobody can tell those from what damage made of a damaged queue.
     model.numbered = {key: min(ends.get(key, 0), n) for key, n in numbered.items()}

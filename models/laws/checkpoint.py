@@ -274,7 +274,8 @@ def changed_files(image: StoreImage) -> list[str]:
 @law(
     "CP-4",
     "the checkpoint's timestamps, sequence number, durable_offset and "
-    "dispatched_offset never decrease, unless a start after a crash lowers them",
+    "dispatched_offset never decrease, unless a start after a crash lowers them, and "
+    "others_until only falls to the log's end",
     catalogue="I8",
 )
 def marks_never_move_backwards(
@@ -299,6 +300,12 @@ def marks_never_move_backwards(
         if new < old:
             where = Place(_PATH, after.mark.position)
             yield Violation(where, f"{name} {new}", f"at least {old}")
+    # What another program wrote stays another program's, as long as it is there.
+    others = min(before.mark.others_until, after.mark.durable_offset)
+    if after.mark.others_until < others:
+        where = Place(_PATH, after.mark.position)
+        seen = f"others_until {after.mark.others_until}"
+        yield Violation(where, seen, f"at least {others}")
 
 
 @law(

@@ -261,24 +261,30 @@ def abort_tells_how_it_ended(found: StoreImage, *, ended: bool) -> Iterator[Viol
 @law(
     "REC-7",
     "a start reads the CommitLog from two file lengths below the lowest of "
-    "durable_offset, dispatched_offset and its end minus start_window at the earliest",
+    "durable_offset, dispatched_offset and its end minus start_window at the earliest, "
+    "and from that offset itself at the latest",
     catalogue="I8",
 )
 def start_reads_what_it_must(
     found: StoreImage, log_bytes_read: int, setup: Setup
 ) -> Iterator[Violation]:
-    """Compares ``log_bytes_read`` with the most that such a start needs.
+    """Compares ``log_bytes_read`` with the least and most that such a start needs.
 
     A record in the middle of which a read ends is read again completely, and of each
-    older file the first record may be read. Not asked if files were damaged from
-    outside, nor with an index or on_damage=serve, where a start reads the whole log.
+    older file the first record may be read. A start reads the whole log with an index
+    or on_damage=serve, and where no mark says that all of it was whole. Not asked if
+    files were damaged from outside.
     """
     mark, files = found.checkpoint.mark, found.commit_log.files
     reads_all = setup.index_slots or setup.on_damage == "serve"
-    if mark is None or not files or reads_all:
+    if not files:
         return
     size, end = setup.log_file_size, files[-1].base + setup.log_file_size
+    if mark is None or reads_all or mark.damaged_until > files[0].base:
+        yield from _reads_less(found, log_bytes_read, files[0].base)
+        return
     replay = min(mark.durable_offset, mark.dispatched_offset, end - setup.start_window)
+    yield from _reads_less(found, log_bytes_read, replay)
     firsts = sum(file.records[0].size + 8 for file in files if file.records)
     most = max(0, end - replay) + 2 * size + firsts
     if setup.read_window < size:
@@ -286,6 +292,17 @@ def start_reads_what_it_must(
     if log_bytes_read > most:
         seen = f"{log_bytes_read} bytes of the log were read"
         yield Violation("start", seen, f"at most {most}: replay begins at {replay}")
+
+
+def _reads_less(
+    found: StoreImage, log_bytes_read: int, begin: int
+) -> Iterator[Violation]:
+    """A start that reads less than the records from ``begin`` on, a phy_offset."""
+    records = found.commit_log.records
+    least = sum(record.size for record in records if record.end > begin)
+    if log_bytes_read < least:
+        seen = f"{log_bytes_read} bytes of the log were read"
+        yield Violation("start", seen, f"at least {least}: the records from {begin} on")
 
 
 @law(

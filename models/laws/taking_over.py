@@ -26,7 +26,7 @@ _RUN_FILES = frozenset(
     "REC-21",
     "a start on a directory that another program wrote keeps its CommitLog, the "
     "checkpoint fields that the store does not know and, after an orderly shutdown, "
-    "its units and index entries",
+    "its units and index entries, and marks all of that log as another program's",
     catalogue="I9 I10",
 )
 def what_others_left_is_kept(
@@ -61,6 +61,7 @@ def what_others_left_is_kept(
         seen = "other bytes behind the five fields"
         yield Violation("checkpoint", seen, "what a later version wrote there")
     if not found.abort:
+        yield from _not_marked(left, end)
         yield from _lost_units(found, left)
         yield from _lost_entries(found, left, index_slots)
 
@@ -99,6 +100,14 @@ def no_unit_of_others_is_cut(
             if is_any and not is_behind and unit.queue_offset not in built:
                 where = queue.where(unit.queue_offset)
                 yield Violation(where, "the unit is gone", "a refusal to start")
+
+
+def _not_marked(left: StoreImage, end: int) -> Iterator[Violation]:
+    """A mark that does not say that the log up to ``end`` may be another program's."""
+    mark = left.checkpoint.mark
+    others = mark.others_until if mark is not None else 0
+    if others < end:
+        yield Violation("checkpoint", f"others_until {others}", f"{end}, the log's end")
 
 
 def _lost_units(found: StoreImage, left: StoreImage) -> Iterator[Violation]:

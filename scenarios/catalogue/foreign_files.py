@@ -70,6 +70,24 @@ _LEFT_OVER = (
     PlantFile("abort", "empty"),
 )
 
+_OTHER_LAYOUTS = (
+    PlantFile("dledger-broker-a/data/00000000000000000000", "garbage", 64),
+    PlantFile("consumequeue_rocksdb/000004.log", "garbage", 64),
+    PlantFile("consumequeue_rocksdb/CURRENT", "empty"),
+    PlantFile("consumequeue_rocksdb", "directory"),
+    PlantFile("consumequeue/CURRENT", "garbage", 16),
+    PlantFile("batchconsumequeue/T0/0/00000000000000000000", "zeros", 46),
+    PlantFile("batchconsumequeue/T7/3/00000000000000000000", "empty"),
+    PlantFile("batchconsumequeue/T0/0", "directory"),
+    PlantFile("compaction/compactionLog/T0/0/00000000000000000000", "zeros", 64),
+    PlantFile("compaction/compactionCq/T0/0/00000000000000000000", "empty"),
+    PlantFile("compaction/position-checkpoint", "garbage", 40),
+    PlantFile("compaction/compactionLog", "directory"),
+    PlantFile("timerlog/00000000000000000000", "zeros", 64),
+    PlantFile("rocksdbstore/CURRENT", "garbage", 16),
+)
+"""Files of stores of other kinds, and some that only look so."""
+
 _SERVICES: tuple[tuple[ServiceName, int], ...] = (
     ("reput", 5),
     ("flush_commit_log", 3),
@@ -141,6 +159,51 @@ FOREIGN_FILES = (
             "mapped_file_queue.load.gap",
         ),
         required_laws=(*CORE_LAWS, "REC-14"),
+    ),
+)
+
+_DISOWNED = replace(
+    _SPACE,
+    kinds=often(
+        ("disown", 6),
+        ("put", 3),
+        ("burst", 3),
+        ("service", 4),
+        ("pull", 2),
+        ("query", 1),
+        ("delete", 1),
+    ),
+    kept=("disown",),
+    damage_sizes=often((1, 3), (4, 2), (0, 2), (20, 2), (512, 1), (1024, 1)),
+    plants=(*_NOBODYS, *_LEFT_OVER, *_OTHER_LAYOUTS),
+)
+_SERVING = Setup(on_damage="serve")
+
+DISOWNED = (
+    Scenario(
+        name="unmarked_stores",
+        sentence="a store is started on a directory without its own durable mark, or "
+        "with an old one, in which files are damaged, missing or another program's",
+        space=_DISOWNED,
+        setups=often(
+            (Setup(), 6),
+            (Setup(flush_mode="SYNC_FLUSH", queue_file_units=7), 2),
+            (Setup(adopt=True), 3),
+            (_SERVING, 3),
+            (replace(_SERVING, adopt=True), 1),
+            (_INDEXING, 2),
+            (replace(_INDEXING, queue_ext_size=100), 1),
+            (replace(_CLEANING, adopt=True), 1),
+            (Setup(disk_profile="posix_min"), 2),
+        ),
+        length=(25, 70),
+        required_probes=(
+            "start_up.refused.foreign",
+            "adoption.layout",
+            "start_up.read.as_found",
+            "start_up.take_over",
+        ),
+        required_laws=(*CORE_LAWS, "REC-4", "REC-22"),
     ),
 )
 

@@ -18,7 +18,7 @@ from crashmq.scenarios.programs.spaces import CORE_LAWS
 
 _DAMAGING = (
     *("truncated_files", "window_damage", "bit_rot"),
-    *("foreign_files", "latent_errors", "lost_writes"),
+    *("foreign_files", "unmarked_stores", "latent_errors", "lost_writes"),
 )
 _COMMITTING = frozenset({"progress", "hold"})
 """Kinds of op that tell a broker how far a group is."""

@@ -11,7 +11,11 @@ from crashmq.scenarios.catalogue.consuming import CONSUMING
 from crashmq.scenarios.catalogue.delaying import DELAYING
 from crashmq.scenarios.catalogue.expiry import ALWAYS, EXPIRING, KEEPING
 from crashmq.scenarios.catalogue.filtering import FILTERING
-from crashmq.scenarios.catalogue.foreign_files import ADOPTING, FOREIGN_FILES
+from crashmq.scenarios.catalogue.foreign_files import (
+    ADOPTING,
+    DISOWNED,
+    FOREIGN_FILES,
+)
 from crashmq.scenarios.catalogue.living_consumers import LIVING_CONSUMERS
 from crashmq.scenarios.catalogue.long_polling import LONG_POLLING
 from crashmq.scenarios.catalogue.message_scenarios import (
@@ -406,7 +410,7 @@ SCENARIOS: dict[str, Scenario] = {
     for scenario in (
         *(*_ALL, _MIXTURES[0], _TORN_BLOCKS),
         *(*CONSUMING, *LONG_POLLING, *FILTERING, *LIVING_CONSUMERS),
-        *(*DELAYING, *_MIXTURES[1:], *ADOPTING),
+        *(*DELAYING, *_MIXTURES[1:], *ADOPTING, *DISOWNED),
     )
 }
 

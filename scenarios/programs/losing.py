@@ -81,7 +81,7 @@ def damage(draft: Draft) -> None:
     touched = any(getattr(damage, "kind", "") == "touch" for damage in changed)
     if touched:
         _prepare_for_touch(draft)
-    _end(draft)
+    end_of_life(draft)
     draft.add(*changed, Restart())
     if touched and chance.coin():
         # Nothing but the files' own word is old.
@@ -106,7 +106,8 @@ def _prepare_for_touch(draft: Draft) -> None:
     draft.add(RunService("reput"))
 
 
-def _end(draft: Draft) -> None:
+def end_of_life(draft: Draft) -> None:
+    """Add ops: an orderly stop, or a crash amid an op or right after a put."""
     end: End = draft.chance.pick(ENDS) if draft.space.crash_kinds else "orderly"
     match end:
         case "orderly":

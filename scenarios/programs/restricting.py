@@ -30,6 +30,7 @@ OF_KINDS: Final[Mapping[Kind, frozenset[Capability]]] = {
     "contend": frozenset({Capability.RUNS_SEVERAL}),
     "overlap": frozenset({Capability.STEPS_IN, Capability.RUNS_SEVERAL}),
     "damage": frozenset({Capability.TAKES_DAMAGE}),
+    "disown": frozenset({Capability.TAKES_DAMAGE}),
     "expire": frozenset(
         {Capability.HAS_CLOCK, Capability.TURNS_SERVICES, Capability.DELETES}
     ),

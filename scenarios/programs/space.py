@@ -54,6 +54,7 @@ Kind = Literal[
     "contend",
     "overlap",
     "damage",
+    "disown",
     "expire",
     "fill",
     "delete",
@@ -285,6 +286,7 @@ class Space:
         assert self.query_keys or "query" not in self.kinds
         assert self.faults or "fault" not in self.kinds
         assert self.damage_targets or "damage" not in self.kinds
+        assert self.plants or "disown" not in self.kinds
         assert self.batch_counts or "batch" not in self.kinds
         assert self.together_counts or "together" not in self.kinds
         assert self.expiry_steps_ms != ONLY_ZERO or "contend" not in self.kinds

@@ -21,6 +21,7 @@ from crashmq.scenarios.programs.chance import Chance, SeededChance
 from crashmq.scenarios.programs.consuming import progress
 from crashmq.scenarios.programs.crashing import crash, first_start, restart
 from crashmq.scenarios.programs.delaying import delay
+from crashmq.scenarios.programs.disowning import disown
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.faulting import fault, fill_after_all
 from crashmq.scenarios.programs.filtering import filtering
@@ -160,6 +161,7 @@ PHRASES: dict[Kind, Phrase] = {
     "contend": contend,
     "overlap": overlap,
     "damage": damage,
+    "disown": disown,
     "expire": expire,
     "fill": fill_after_all,
     "delete": delete,
@@ -196,7 +198,7 @@ IF_LISTED: dict[str, tuple[Kind, ...]] = {
     "contend": ("contend",),
     "overlap": ("overlap",),
     "fill": ("fill",),
-    "damage": ("damage",),
+    "damage": ("damage", "disown"),
     "consume": (
         "consume",
         "outlive",

@@ -14,7 +14,7 @@ from written_store import (
     without,
 )
 
-from crashmq.models.files.store_image import read_store
+from crashmq.models.files.store_image import Mark, read_store
 from crashmq.models.laws import checkpoint
 
 
@@ -79,6 +79,20 @@ def test_cp_4_asks_the_same_of_what_was_dispatched() -> None:
     (fallen,) = checkpoint.marks_never_move_backwards.violations(*marks)
 
     assert fallen.seen == "dispatched_offset 1"
+
+
+def test_cp_4_says_that_what_another_program_wrote_stays_its_own() -> None:
+    mark = Mark(7, 0, 200, 4096, 200, 512, 200, (), 150)
+    older = read_store(FILES).checkpoint._replace(mark=mark)
+    law = checkpoint.marks_never_move_backwards
+
+    def becomes(**fields: int) -> list[str]:
+        newer = older._replace(mark=mark._replace(sequence=8, **fields))
+        return [violation.seen for violation in law.violations(older, newer)]
+
+    assert becomes(others_until=149) == ["others_until 149"]
+    assert becomes(others_until=160) == []
+    assert becomes(others_until=100, durable_offset=100) == ["durable_offset 100"]
 
 
 @pytest.mark.parametrize(

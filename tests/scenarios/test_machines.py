@@ -62,6 +62,7 @@ TestLongPolling = machine_test("long_polling")
 TestFilters = machine_test("filters")
 TestFilterFiles = machine_test("filter_files")
 TestAdoptedStores = machine_test("adopted_stores")
+TestUnmarkedStores = machine_test("unmarked_stores")
 TestDelayed = machine_test("delayed")
 
 

@@ -145,7 +145,7 @@ def test_disks_fail_where_a_scenario_says_so_and_nowhere_else() -> None:
         if isinstance(op, During) and isinstance(op.event, DiskFault)
     }
 
-    kinds = {"fault", "together", "overlap", "progress", "delay", "retry"}
+    kinds = {"fault", "together", "overlap", "progress", "delay", "retry", "disown"}
     assert failing == {
         name
         for name, scenario in SCENARIOS.items()

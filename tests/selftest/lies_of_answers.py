@@ -187,6 +187,7 @@ LIES_OF_ANSWERS = (
     ),
     lie("REC-7", "start", "store.commit_log.scanned_bytes", "1 << 40", WINDOWED),
     lie("REC-7", "start", "store.commit_log.scanned_bytes", "99_999", WINDOWED),
+    lie("REC-7", "start", "store.commit_log.scanned_bytes", "7", AGAIN),
     lie(
         "REC-13",
         "start",
