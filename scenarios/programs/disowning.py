@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Literal
 
 from crashmq.models.ops import Damage, DamageKind, During, Op, PlantFile, Restart
-from crashmq.scenarios.programs.ageing import flush_and_dispatch, roll, tell
+from crashmq.scenarios.programs.ageing import flush_and_dispatch, tell
 from crashmq.scenarios.programs.crashing import crash_during
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.losing import end_of_life
@@ -26,7 +26,7 @@ KEPT = "checkpoint.kept"
 
 SLOTS_AT, SLOTS_END = 512, 1536  # of the mark, behind the fields of RocketMQ
 
-LOG_FILES = often((0, 3), (2, 2), (4, 4), (5, 1))
+LOG_FILES = often((0, 3), (2, 2), (4, 4), (6, 1))
 """How many more files a log has; after an orderly end RocketMQ reads its last three."""
 
 MarkLeft = Literal["none", "no file", "older", "newest"]
@@ -71,7 +71,7 @@ def disown(draft: Draft) -> None:
     """Add ops: a directory without a mark of its own, its starts, puts and changes."""
     chance = draft.chance
     for _ in range(chance.pick(LOG_FILES)):
-        roll(draft)
+        draft.add(draft.drawn.put(), draft.drawn.put_at_the_end())
     if chance.coin():
         flush_and_dispatch(draft, 9)
     left: MarkLeft = chance.pick(MARKS_LEFT)
