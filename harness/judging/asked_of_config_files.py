@@ -17,6 +17,7 @@ from crashmq.models.laws.config_files import (
 )
 from crashmq.models.laws.config_tables import (
     backup_is_one_write_behind,
+    tables_are_written_as_rocketmq_does,
     tables_say_what_they_should,
     versions_count_changes,
 )
@@ -56,6 +57,17 @@ def _is_its_own(at: FilesAtRest) -> bool:
 def _ask_cfg_5(at: FilesAtRest) -> Breaches:
     judged = at.known.judged(at.image, None, clean=False)
     return tables_say_what_they_should.judge(judged, at.known.progress.topics.changed)
+
+
+@asked(
+    tables_are_written_as_rocketmq_does,
+    on=FilesAtRest,
+    needs=(*NEEDS, Fact.SYNCED_STAYS),
+    where=_is_its_own,
+)
+def _ask_cfg_8(at: FilesAtRest) -> Breaches:
+    judged = at.known.judged(at.image, None, clean=False)
+    return tables_are_written_as_rocketmq_does.judge(judged)
 
 
 OF_TURNS = (*NEEDS, Fact.SYNCED_STAYS, Fact.DISK_WORKED, Fact.DISK_WORKS)

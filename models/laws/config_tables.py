@@ -17,6 +17,7 @@ from crashmq.models.files.config_files import (
     TOPICS_PATH,
 )
 from crashmq.models.files.config_tables import TOLD_PATHS, TableTurn, table_text
+from crashmq.models.files.config_text import flaws_of_text
 from crashmq.models.files.filters import FILTERS_PATH
 from crashmq.models.files.message_delay_level import DEFAULT_LEVELS
 from crashmq.models.files.offset_table import VERSION_FIELDS
@@ -168,6 +169,29 @@ def backup_is_one_write_behind(turn: TableTurn) -> Iterator[Violation]:
         seen = f"{len(turn.backup)} bytes of another text" if turn.backup else "nothing"
         expected = f"the {len(turn.before.data)} bytes that {turn.path} had before"
         yield Violation(turn.path + BACKUP, seen, expected)
+
+
+@law(
+    "CFG-8",
+    "each config file of a broker is written as RocketMQ writes it: fields by name, "
+    "rows in the order of a hash table, each value with the same marks and spaces",
+    catalogue="I12",
+)
+def tables_are_written_as_rocketmq_does(judged: Judged) -> Iterator[Violation]:
+    """Checks files that no other program wrote, backups included.
+
+    Tools that compare files, or read them line by line, rely on it.
+
+    Source: RemotingSerializable#toJson with fastjson in pretty mode;
+    ConcurrentHashMap, HashMap and HashSet, whose order an iteration has.
+    """
+    files = judged.image.files
+    for path in TOLD_PATHS:
+        for name in (path, path + BACKUP):
+            data = bytes(files[name]) if name in files else b""
+            for where, seen, expected in flaws_of_text(path, data):
+                told = f"{where} of {name}" if where else name
+                yield Violation(told, seen, expected)
 
 
 def _wrong_parts(

@@ -67,4 +67,6 @@ LIES_OF_CONFIG_FILES = (
         _TWO_TOPICS,
     ),
     files("CFG-7", _reads(f"{_GROUPS}.bak", '"counter":1', '"counter":0'), _GROUP),
+    files("CFG-8", _reads(_TOPICS, '"perm":6', '"perm": 6'), _TWO_TOPICS),
+    files("CFG-8", _reads(_TOPICS, "\t", "  "), _TWO_TOPICS),
 )
