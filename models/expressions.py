@@ -1,11 +1,13 @@
 """Whether a message matches a subscription, evaluated independently of the engine.
 
 Expressions are parsed by their grammar and evaluated in three-valued logic; a property
-of a kind that cannot be compared makes the whole expression fail. Some texts that are
-no complete expression are accepted by RocketMQ, such as ``a = 1 junk``; this module
-does not evaluate them, and no program contains them.
+of a kind that cannot be compared makes the whole expression fail. A parser of RocketMQ
+stops at the first token that cannot go on with an expression, and looks at nothing
+behind that token: ``a = 1 junk`` is ``a = 1``. A keyword that may go on and does not,
+as in ``a = 1 IS``, is not evaluated here, and no program contains one.
 
-Source: section 7.5 of the consumer reference this project was built from.
+Source: section 7.5 of the consumer reference this project was built from;
+SelectorParser.jj; Double#valueOf.
 """
 
 from __future__ import annotations
@@ -48,6 +50,11 @@ _BITS = {"int": 31, "long": 63}
 _JAVA_DOUBLE = re.compile(
     r"([+-]?)(NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
 )
+_JAVA_HEXADECIMAL = re.compile(
+    r"([+-]?)0[xX]([0-9a-fA-F]*)(?:\.([0-9a-fA-F]*))?[pP]([+-]?[0-9]+)"
+)
+_NOT_GOING_ON: Final = ("(", ")", ",")
+"""Marks that nothing follows which goes on behind a whole expression."""
 _JAVA_WHOLE = re.compile(r"[+-]?[0-9]+")
 _SAID: Final[Mapping[object, Outcome]] = {True: "yes", False: "no", None: "unknown"}
 
@@ -104,7 +111,9 @@ def _read(expression: str) -> Asked:
     reader = _Reader(_tokens(expression))
     whole = reader.either()
     if reader.tokens:
-        _refuse(f"what is {reader.tokens[0][1]!r}")
+        kind, text = reader.tokens[0]
+        if kind == "none" or (kind == "mark" and text not in _NOT_GOING_ON):
+            _refuse(f"what is {text!r}")
     return _condition(whole).ask
 
 
@@ -113,12 +122,14 @@ def _refuse(why: str) -> NoReturn:
 
 
 def _tokens(expression: str) -> list[tuple[str, str]]:
+    """The kind and text of each token; of kind ``none`` where there is no token."""
     found: list[tuple[str, str]] = []
     at = nested = deepest = 0
     while at < len(expression.rstrip()):
         token = _TOKEN.match(expression, at)
         if token is None:
-            _refuse(f"{expression!r} at {at}")
+            found.append(("none", expression[at:]))
+            break
         kind, text, at = f"{token.lastgroup}", token[0].strip(), token.end()
         if kind == "word" and text.upper() in _WORDS:
             kind, text = "mark", text.upper()
@@ -399,14 +410,34 @@ def _as_kind(kind: str, text: object) -> tuple[str, int | float]:
     """A string converted to the kind of value that it is compared with."""
     said = f"{text}"
     if kind == "double":
-        found = _JAVA_DOUBLE.fullmatch(said.strip(" ").removesuffix("d"))
-        if found is None:
+        number = _java_double(said.strip(" "))
+        if number is None:
             raise _Fails(f"{said!r} is no double")
-        number = float(found[2])
-        return kind, -number if found[1] == "-" else number
+        return kind, number
     if _JAVA_WHOLE.fullmatch(said) is None:
         raise _Fails(f"{said!r} is no whole number")
     whole, bits = int(said), _BITS[kind]
     if not -(1 << bits) <= whole < 1 << bits:
         raise _Fails(f"{said} has more bits")
     return kind, whole
+
+
+def _java_double(said: str) -> float | None:
+    """The number in a text; None if there is none."""
+    digits = said[:-1] if said[-1:] in tuple("dDfF") else said
+    if found := _JAVA_DOUBLE.fullmatch(digits):
+        is_a_word = found[2][0] in "NI"
+        if is_a_word and digits != said:
+            return None
+        number = float(found[2])
+        return -number if found[1] == "-" else number
+    found = _JAVA_HEXADECIMAL.fullmatch(digits)
+    if found is None or not (found[2] or found[3]):
+        return None
+    sign, whole, part, power = found.groups()
+    parts = part or ""
+    try:
+        number = math.ldexp(int(whole + parts, 16), int(power) - 4 * len(parts))
+    except OverflowError:
+        number = math.inf
+    return -number if sign == "-" else number

@@ -7,6 +7,7 @@ from crashmq.models.appended import Appended
 from crashmq.models.expressions import is_readable
 from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.knowledge.facts import Fact
+from crashmq.models.knowledge.filters import NOTHING
 from crashmq.models.knowledge.moments import (
     FilteredPullOver,
     FilterMissed,
@@ -97,7 +98,11 @@ def _ask_flt_2(at: FilteredPullOver) -> Breaches:
 )
 def _ask_flt_6(at: FilteredPullOver) -> Breaches:
     subscribed = at.known.progress.filters.now.items()
-    asked_of = {key[1]: one for key, one in subscribed if key[0] == at.pull.group}
+    asked_of = {
+        topic: one
+        for (group, topic), one in subscribed
+        if group == at.pull.group and NOTHING not in one
+    }
     return retries_are_asked_for_their_topic.judge(
         at.pull, at.answer, _there(at), asked_of
     )

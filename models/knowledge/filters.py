@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from crashmq.models.files.filters import FilterKey
 from crashmq.models.plain_state import Forked
 
 Asked: TypeAlias = tuple[str, str]
 """An expression and its type."""
+NOTHING: Final[Asked] = ("", "")
+"""What a group subscribes by a text that is no expression: it has no filter."""
 
 
 @dataclass(slots=True)
@@ -66,9 +68,9 @@ class Filters(Forked):
         """Record a subscription of an older version, which changes nothing.
 
         The exception: the broker keeps no version of a subscription by tags, so after
-        one the older version may count.
+        one the older version may count. So it is after one that is no expression.
         """
-        if any(kind == "TAG" for _, kind in self.now.get(key, ())):
+        if any(kind != "SQL92" for _, kind in self.now.get(key, ())):
             self.forget(key)
 
     def forget_group(self, group: str) -> None:

@@ -18,7 +18,7 @@ from crashmq.models.history import (
     SubscriptionAnswered,
     SubscriptionAsked,
 )
-from crashmq.models.knowledge.filters import Filters
+from crashmq.models.knowledge.filters import NOTHING, Filters
 from crashmq.models.knowledge.moments import At, FiltersRecovered, Moment
 from crashmq.models.observations import Done
 from crashmq.models.ops import FilterOp, Subscribe, Unsubscribe
@@ -98,8 +98,9 @@ def _answered(filters: Filters, op: FilterOp, *, is_taken: bool) -> None:
     else:
         key = op.group, op.topic
         filters.forget(key)
-        if is_taken and _is_of_use(op):
-            asked = op.expression, op.expression_type
+        if is_taken:
+            told = op.expression, op.expression_type
+            asked = told if _is_of_use(op) else NOTHING
             filters.subscribed(key, asked, is_certain=True)
 
 

@@ -20,6 +20,7 @@ from crashmq.models.files.filters import (
     whole_filters,
 )
 from crashmq.models.files.store_image import BadRecord, decode_record
+from crashmq.models.knowledge.filters import NOTHING
 from crashmq.models.knowledge.reference import VisibleQueue
 from crashmq.models.laws.reading import names_no_tag
 from crashmq.models.laws.registry import law
@@ -256,11 +257,12 @@ def filters_by_the_newest(
     """Asked of pulls by groups that have subscribed in this run of the broker.
 
     ``asked`` is the expression and type the broker used, None if it had none for the
-    group; ``possible`` are those that may be the newest.
+    group; ``possible`` are those that may be the newest. By a text that is no
+    expression a broker filters nothing: the group has no filter then.
 
     Source: FilterDataMapByTopic#register, ConsumerGroupInfo#updateSubscription.
     """
-    if asked not in possible:
+    if (asked or NOTHING) not in possible:
         seen = "no filter" if asked is None else f"filtered by {asked[1]} {asked[0]}"
         told = " or ".join([f"{kind} {text}" for text, kind in sorted(possible)])
         yield Violation(f"{pull.group} on {pull.topic}", seen, told)
@@ -319,7 +321,7 @@ def filters_are_written_as_they_are(
         if len(possible) != 1:
             continue
         ((expression, kind),) = possible
-        expected = None if kind == "TAG" else expression
+        expected = expression if kind == "SQL92" else None
         if alive.get(key) != expected:
             where = f"{FILTERS_PATH}, {key[0]} on {key[1]}"
             yield Violation(where, f"{alive.get(key)} is written", f"{expected}")

@@ -97,8 +97,39 @@ def test_what_rocketmq_was_seen_to_say(
 
 
 @pytest.mark.parametrize(
+    ("expression", "properties", "expected"),
+    [
+        ("a > 5.5", {"a": "0x1.8p2"}, "yes"),
+        ("a = 5.5", {"a": "0XBp-1f"}, "yes"),
+        ("a > 5.5", {"a": "0x6"}, "fails"),
+        ("a > 5.5", {"a": "0xp1"}, "fails"),
+        ("a > 5.5", {"a": "6F"}, "yes"),
+        ("a > 5.5", {"a": "Infinityd"}, "fails"),
+        ("a = 6 junk", {"a": "6"}, "yes"),
+        ("a = 6 ) !", {"a": "7"}, "no"),
+    ],
+)
+def test_java_reads_more_than_decimals_and_less_than_the_text(
+    expression: str, properties: dict[str, str], expected: Outcome
+) -> None:
+    assert matches(expression, "SQL92", "", properties) == expected
+    assert by_the_engine(expression, properties) == expected
+
+
+@pytest.mark.parametrize(
     "text",
-    ["", "a LIKE 'x'", "(a = 1", "a = 1 @", "a > 0.0", "a IN (1)", "a = NULL", "6"],
+    [
+        "",
+        "a = 1 IS",
+        "a = 1 !",
+        "'x' IN ('x')",
+        "(a = 1",
+        "a = 1 @",
+        "a > 0.0",
+        "a IN (1)",
+        "a = NULL",
+        "6",
+    ],
 )
 def test_what_no_program_draws_is_not_told(text: str) -> None:
     assert not is_readable(text)
