@@ -34,6 +34,8 @@ class Pulls(Forked):
             that it must have got; -1: it may have got one.
         behind: queues with a reset that consumers were told and have perhaps not
             followed yet; true once a pull has been sent since.
+        told: queues whose group certainly has the offset of a reset, of which a pull
+            was told and which nobody has followed.
         next_offsets: by group, topic and queue, where the group may pull next by its
             last pull; -1: by its committed offset.
         replicated: the phy_offset up to which replicas have the log, in a store that
@@ -43,12 +45,14 @@ class Pulls(Forked):
     open: dict[int, OpenPull] = field(default_factory=dict)
     resets: dict[int, int] = field(default_factory=dict)
     behind: dict[OffsetKey, bool] = field(default_factory=dict)
+    told: dict[OffsetKey, int] = field(default_factory=dict)
     next_offsets: dict[OffsetKey, frozenset[int]] = field(default_factory=dict)
     replicated: int = 0
 
     def ended(self) -> None:
         """Record the end of the broker's run, which knew where groups pull next."""
         self.behind, self.next_offsets = {}, {}
+        self.told = {}
 
     def was_told(self, key: OffsetKey) -> None:
         """Record that a consumer was told of a reset."""
@@ -56,6 +60,7 @@ class Pulls(Forked):
 
     def pulls_on(self, key: OffsetKey) -> None:
         """Record that a pull was sent, which follows what was told before."""
+        self.told.pop(key, None)
         if key in self.behind:
             self.behind[key] = True
 

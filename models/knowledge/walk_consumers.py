@@ -332,6 +332,7 @@ def _saw_commit(at: At, queue: OneQueue, offset: int) -> None:
     if known.is_broadcast(queue.client):
         known.local[key] = offset
         return
+    progress.pulls.told.pop(key, None)
     progress.set(key, offset, is_certain=False)
     if known.has_missed_a_reset(queue) and not progress.pending.get(key):
         # Two consumers may hold a queue at a rebalance. Once the pull of one has picked

@@ -51,7 +51,11 @@ from crashmq.models.knowledge.moments import (
 )
 from crashmq.models.knowledge.moments_of_pulls import OffsetBehindPull
 from crashmq.models.knowledge.progress import NO_OFFSET, Ends, Recovered
-from crashmq.models.knowledge.walk_consumers import OF_CONSUMERS, walk_consumers
+from crashmq.models.knowledge.walk_consumers import (
+    MOVED,
+    OF_CONSUMERS,
+    walk_consumers,
+)
 from crashmq.models.knowledge.walk_questions import SEPARATOR, first_since, saw_answer
 from crashmq.models.knowledge.walk_waiting import saw_work
 from crashmq.models.observations import (
@@ -176,7 +180,10 @@ def _clock_was_set_back(at: At) -> None:
 def _commits_are_told_late(at: At) -> None:
     """Record what consumers commit in the step, which they tell only afterwards."""
     known, progress = at.known.consumption, at.known.progress
-    for _, _, event in at.step.entries if not at.step.is_alone else ():
+    if at.step.is_alone:
+        return
+    progress.pulls.told.clear()  # a reset may have been followed meanwhile
+    for _, _, event in at.step.entries:
         if isinstance(event, OffsetSent):
             progress.set(known.key_of(event.queue), event.offset, is_certain=False)
         elif isinstance(event, OffsetRead) and event.kept >= 0:
@@ -343,6 +350,8 @@ def _key_of(op: QueueOp | PullThroughBroker) -> OffsetKey:
 def _saw_asked(at: At, number: int, op: ProgressOp) -> None:
     """Record what a request may change from now on."""
     progress = at.known.progress
+    if isinstance(op, DeleteGroup | CleanOffsets):
+        progress.pulls.told.clear()
     if isinstance(op, DeleteGroup):
         progress.may_be_gone(progress.keys_of(group=op.group))
     if isinstance(op, ChangeTopic):
@@ -389,6 +398,7 @@ def _spread(at: At) -> None:
 def _deletion_asked(at: At, op: DeleteTopic) -> None:
     progress = at.known.progress
     progress.tables.topics = None  # one may go now, and be made again
+    progress.pulls.told.clear()
     progress.may_be_gone(progress.keys_of(topic=op.topic, queue_id=op.queue_id))
 
 
@@ -436,6 +446,7 @@ def _answered(at: At, op: ProgressOp, seen: object, at_ms: int) -> Iterator[Mome
             if is_alone and not at.step.fails_calls:
                 progress.gone(progress.keys_of(topic=topic))
         case CloneOffset(source, target, topic), Done():
+            progress.pulls.told.clear()
             progress.copied(source, target, topic, is_certain=is_alone)
             for key in progress.keys_of(group=target, topic=topic):
                 told = max(progress.of(key))
@@ -461,7 +472,11 @@ def _answered_of_queue(at: At, op: QueueOp, seen: object) -> Iterator[Moment]:
                 if op.group not in at.known.consumption.newest:  # who may be further
                     yield OffsetCommitted(*at, key, told, op.offset, possible)
                 yield CommitAnswered(*at, key, told, accepted, _end(at, op))
-            if accepted and not (pending and is_alone):  # else it is dropped
+            followed = progress.pulls.told.get(key, told)
+            if followed == told:
+                progress.pulls.told.pop(key, None)
+            is_dropped = is_alone and (pending or followed != told)
+            if accepted and not is_dropped:
                 progress.set(key, told, is_certain=is_certain)
                 at.known.consumption.owed.may_be_told(key, told)
         case QueryOffset(), OffsetKept(offset):
@@ -469,6 +484,7 @@ def _answered_of_queue(at: At, op: QueueOp, seen: object) -> Iterator[Moment]:
             if is_alone and pending is None and offset in possible:
                 progress.now[key] = frozenset({offset})
         case ResetOffset(), OffsetReset(offset):
+            progress.pulls.told.pop(key, None)
             if is_alone:
                 yield ResetAnswered(*at, key, offset, _targets(at, op))
             if offset >= 0:
@@ -476,6 +492,7 @@ def _answered_of_queue(at: At, op: QueueOp, seen: object) -> Iterator[Moment]:
                 progress.pending[key] = is_alone
                 at.known.consumption.was_reset(key, offset)
         case TakeQueue(), QueueTaken(offset):
+            progress.pulls.told.pop(key, None)
             begins = _begins(at, op)
             yield QueueBegun(*at, key, offset, possible, begins)
             if is_alone:
@@ -578,6 +595,7 @@ def _saw_pull(
     yield OffsetBehindPull(*at, key, seen.kept, progress.of(key), told)
     if not is_read:
         return
+    progress.pulls.told.pop(key, None)
     if pending is None:
         if is_alone:
             progress.pulls.behind.pop(key, None)
@@ -585,6 +603,9 @@ def _saw_pull(
     progress.pulls.was_told(key)
     target = min(progress.of(key)) if len(progress.of(key)) == 1 else -1
     progress.pulls.resets[seen.number] = target if pending and is_alone else -1
+    is_moved = isinstance(seen, BrokerPullAnswered) and seen.answer.code == MOVED
+    if is_moved and is_alone and pending and target >= 0:
+        progress.pulls.told[key] = target
     if is_alone:
         del progress.pending[key]
     else:

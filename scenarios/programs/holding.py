@@ -328,4 +328,8 @@ def _progress(draft: Draft, address: Address, pulls: list[PullThroughBroker]) ->
     if chance.coin():
         _put(draft, address)
         _deliver(draft)
-    add(replace(_pull(draft, address), group=group), QueryOffset(group, *address))
+    add(replace(_pull(draft, address), group=group))
+    if chance.coin():  # by what it knew before the pull told it of a reset
+        end = max(1, draft.drawn.whereabouts.counts[address])
+        add(CommitOffset(group, *address, chance.integer(1, end)))
+    add(QueryOffset(group, *address))
