@@ -475,8 +475,8 @@ def nobody_is_sent_past_the_end(
 
     Source: PullMessageProcessor, PULL_OFFSET_MOVED.
     """
-    if to > end:
-        yield Violation(queue.name, f"it is sent to {to}", f"at most to {end}")
+    if not 0 <= to <= end:
+        yield Violation(queue.name, f"it is sent to {to}", f"to 0 to {end}")
     elif possible is not None and to not in possible:
         places = " or ".join([f"to {one}" for one in sorted(possible)])
         yield Violation(queue.name, f"it is sent to {to}", places or "its messages")

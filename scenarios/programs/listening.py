@@ -105,7 +105,7 @@ def _meanwhile(draft: Draft, who: StartConsumer, address: Address) -> Sequence[O
             topic = chance.pick(tuple(who.topics.split(",")))
             kind = who.expression, who.expression_type
             return (Resubscribe(client, topic, *kind), looks, back, looks, SOON, pulls)
-        case "deleted" if "delete" in draft.space.kinds:
+        case "deleted":
             again = (draft.drawn.put(), REPUT, SOON, pulls)
             return (DeleteTopic(address.topic), *again)
         case "ends":

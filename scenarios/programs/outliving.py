@@ -8,6 +8,7 @@ from crashmq.models.ops import (
     AdvanceClock,
     Consume,
     Crash,
+    DeleteTopic,
     During,
     EndConsumer,
     Restart,
@@ -28,9 +29,11 @@ from crashmq.scenarios.programs.joining import (
     join,
     one_who_joins,
 )
-from crashmq.scenarios.programs.space import often
+from crashmq.scenarios.programs.space import Address, often
 
-SEEN_BY_NOBODY = 4
+REMADE = 4
+"""One of so many times the consumers outlive a topic or queue, and not their broker."""
+SEEN_BY_NOBODY = 3
 """After one of so many crashes the broker dies again before any consumer asks it."""
 CUT_SHORT = 4
 """One of so many brokers dies while it shuts down."""
@@ -48,7 +51,8 @@ the time-out of a pull of before ends amid one of after."""
 def outlive(draft: Draft) -> None:
     """Add ops: the broker dies, while consumers keep what they have pulled.
 
-    The log may lose it; new messages are there, or not yet, when they continue.
+    The log may lose it; new messages are there, or not yet, when they continue. Or the
+    broker lives, and what they have pulled is deleted.
     """
     chance, add = draft.chance, draft.add
     if not draft.joined:
@@ -68,6 +72,31 @@ def outlive(draft: Draft) -> None:
             add(consumed_by(draft, client), TurnConsumer(client, "pull"))
         if chance.one_in(3):
             add(TurnConsumer(client, "persist"))
+    if chance.one_in(REMADE):
+        _delete(draft, chosen)
+    else:
+        _die_and_come_back(draft, joined, chosen)
+    for _ in range(chance.integer(1, 2)):
+        if chance.coin():
+            add(*[draft.drawn.stock(one) for one in chosen], REPUT)
+        # One that was held has to be given up first; then the consumer waits a second.
+        for pause in chance.pick(PATIENCE):
+            add(pause, *[TurnConsumer(client, "heartbeat") for client in joined])
+            add(*pulls)
+        if chance.coin():
+            add(*[consumed_by(draft, client) for client in joined])
+        elif chance.coin():  # what it sends back may not be there any more
+            add(*[Consume(one, 0, 8, chance.pick(FAILING)) for one in joined])
+        if chance.one_in(3):
+            add(*[TurnConsumer(client, "persist") for client in joined])
+
+
+def _die_and_come_back(
+    draft: Draft, joined: tuple[str, ...], chosen: list[Address]
+) -> None:
+    """Add ops: the broker dies and starts, perhaps twice before anybody asks it."""
+    chance, add = draft.chance, draft.add
+    pulls = [TurnConsumer(client, "pull", 8) for client in joined]
     _die(draft)
     if chance.coin():  # nobody answers for a while
         add(UNANSWERED)
@@ -82,17 +111,15 @@ def outlive(draft: Draft) -> None:
             add(RunService("flush_commit_log"), draft.drawn.stock(chosen[0]), REPUT)
         _die(draft)
         add(Restart())
-    for _ in range(chance.integer(1, 2)):
-        if chance.coin():
-            add(*[draft.drawn.stock(one) for one in chosen], REPUT)
-        # One that was held has to be given up first; then the consumer waits a second.
-        for pause in chance.pick(PATIENCE):
-            add(pause, *[TurnConsumer(client, "heartbeat") for client in joined])
-            add(*pulls)
-        if chance.coin():
-            add(*[consumed_by(draft, client) for client in joined])
-        elif chance.coin():  # what it sends back may not be there any more
-            add(*[Consume(one, 0, 8, chance.pick(FAILING)) for one in joined])
+
+
+def _delete(draft: Draft, chosen: list[Address]) -> None:
+    """Add ops: a topic or queue of consumers is deleted, and mostly there again."""
+    chance, address = draft.chance, draft.chance.pick(chosen)
+    queue_id = address.queue_id if chance.coin() else -1
+    draft.add(DeleteTopic(address.topic, queue_id))
+    if not chance.one_in(3):
+        draft.add(draft.drawn.stock(address), REPUT)
 
 
 def _die(draft: Draft) -> None:
