@@ -37,6 +37,10 @@ STRANGERS = 4
 OF_RETRIES = 5
 """One of so many questions is about a group's retry topic."""
 ABOUT_ITS_END_MS: Final = (60_000, 60_001)
+HALF_A_LOCK_MS: Final = 30_000
+APART_MS: Final = (1, 1, 1000, 30_000)
+NOBODY: Final = ""
+"""A question about no group in particular."""
 PULLING: Final = "e"
 """A group that has no consumer, and pulls by itself."""
 PAUSES_MS: Final = (0, 500, 20_000, 60_000, 60_001, 119_999, 120_001)
@@ -79,13 +83,33 @@ def ask(draft: Draft) -> None:
         add(RunService("client_housekeeping"))
     if chance.one_in(3):
         _pull_back(draft)
+    if chance.one_in(3):
+        _ask_of_time(draft)
     for _ in range(chance.integer(1, ASKED_MAX)):
         add(question(draft, one.group, one.client, chance.pick(draft.space.addresses)))
 
 
+def _ask_of_time(draft: Draft) -> None:
+    """Add ops: messages come at several times, and one asks from which on they do."""
+    chance, add = draft.chance, draft.add
+    address = chance.pick(draft.space.addresses)
+    times = []
+    for _ in range(chance.integer(1, 3)):
+        add(draft.drawn.stock(address), AdvanceClock(chance.pick(APART_MS)))
+        times.append(_now_ms(draft))
+    add(RunService("reput"))
+    at_ms = max(0, chance.pick(times) + chance.pick((-1, 0, 1)))
+    add(AskBroker("time", NOBODY, *address, at_ms))
+
+
 def _ask_of_lock(draft: Draft, one: StartConsumer) -> None:
-    """Add ops: a lock that a client may have is about to expire, or has expired."""
+    """Add ops: a lock that a client may have is about to expire, or has expired.
+
+    It may have been renewed.
+    """
     address = draft.chance.pick(draft.space.addresses)
+    if draft.chance.coin():
+        draft.add(AdvanceClock(HALF_A_LOCK_MS), TurnConsumer(one.client, "lock"))
     draft.add(AdvanceClock(draft.chance.pick(ABOUT_ITS_END_MS)))
     draft.add(AskBroker("lock", one.group, *address, client=one.client))
 

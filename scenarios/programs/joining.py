@@ -80,7 +80,8 @@ COMMITTING: Final[tuple[ConsumeStatus, ...]] = (
 FIRST_LEVEL = 3
 FAULTS = 12
 """Amid one of so many ops, for which a topic may be made, a call fails."""
-FAULT_ACTIONS_MAX = 6
+FAULT_ACTIONS_MAX = 12
+"""A change of a config file makes so many: the old text, the new one, the folder."""
 RETRIES: Final = (16, 0, 1, 3)
 """Of a group that is configured, or as a request says: the default and others."""
 A_LOCK_MS: Final = 60_000

@@ -14,6 +14,9 @@ from crashmq.models.ops import (
     ChangeTopic,
     ConfigureGroup,
     Consume,
+    DeleteTopic,
+    DiskFault,
+    During,
     Restart,
     SendMessage,
     StartConsumer,
@@ -22,6 +25,7 @@ from crashmq.models.ops import (
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.joining import (
     A_LOCK_MS,
+    FAULT_ACTIONS_MAX,
     REPUT,
     RETRIES,
     STRANGERS,
@@ -41,6 +45,13 @@ LEVELS: Final = (0, 0, 0, 1, 3)
 SENT_MAX = 3
 SENT_BESIDE = 8
 """One of so many messages is sent while another is, and while a client locks queues."""
+TOO_LONG = 12
+"""One of so many messages is as long as a file of the log, which takes none such."""
+FAILED = 4
+"""Where disks fail, one of so many times a deletion fails, and its topic is sent to."""
+LATE_ACTIONS: Final = (9, 11)
+DONE_IN_VAIN: Final = DiskFault("sync", "EIO", path="config")
+"""Late in a change of a config file: the file has it, and the broker has it not."""
 PAST_THE_QUEUES = 5
 """One of so many messages is sent to a topic's last queue, or past it."""
 LAST_QUEUES: Final = (7, 8, 9)
@@ -56,6 +67,9 @@ ELSEWHERE = 4
 def send(draft: Draft) -> None:
     """Add ops: a producer sends messages, mostly to a group's retry topic."""
     chance, add = draft.chance, draft.add
+    if "retry" in draft.space.kinds and chance.one_in(FAILED):
+        _fail_to_delete(draft)
+        return
     joined = tuple(draft.joined.values())
     orderly = tuple([one for one in draft.space.consumers if one.is_orderly])
     if orderly and chance.coin():
@@ -101,6 +115,20 @@ def _change_topic(draft: Draft) -> None:
     add(SendMessage(topic, last, chance.pick(draft.space.sizes).extra))
 
 
+def _fail_to_delete(draft: Draft) -> None:
+    """Add ops: a deletion of a topic fails, and messages are sent there again."""
+    chance, add = draft.chance, draft.add
+    sent = SendMessage(chance.pick(NEW_TOPICS), chance.integer(0, 7), 1)
+    if not chance.one_in(3):
+        add(sent)
+    fault, at_action = DONE_IN_VAIN, chance.integer(*LATE_ACTIONS)
+    if chance.coin():
+        fault, at_action = draft.drawn.fault(), chance.integer(1, FAULT_ACTIONS_MAX)
+    add(During(DeleteTopic(sent.topic), at_action, fault), sent)
+    if chance.coin():
+        add(During(REPUT, 1, draft.drawn.crash()), Restart(), sent)
+
+
 def _change_dead_letters(draft: Draft) -> None:
     """Add ops: a group's topic of dead letters gets more queues, and perhaps one more.
 
@@ -143,6 +171,8 @@ def _lock_queues(draft: Draft, one: StartConsumer) -> None:
 def _sent(draft: Draft, one: StartConsumer, most: int) -> SendMessage:
     chance, space = draft.chance, draft.space
     size, level = chance.pick(space.sizes).extra, chance.pick(LEVELS)
+    if chance.one_in(TOO_LONG):
+        size = draft.setup.log_file_size
     address = chance.pick(space.addresses)
     if chance.one_in(ELSEWHERE):
         topics = (address.topic, *NEW_TOPICS, SCHEDULE_TOPIC)
