@@ -266,10 +266,14 @@ class ConsumerBegan:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class ConsumerEnded:
-    """A consumer no longer exists."""
+    """A consumer no longer exists.
+
+    ``work`` is what one more round of each of its services did after it had stopped.
+    """
 
     client: str
     how: ConsumerEnd
+    work: int = 0
 
 
 @quickly_made
@@ -346,12 +350,25 @@ class PullReceived:
     kept: int
 
 
+class Shown(NamedTuple):
+    """A message as its listener sees it; of a retry, the topic is the original one."""
+
+    topic: str
+    queue_id: int
+    queue_offset: int
+    phy_offset: int
+    store_timestamp: int
+    body: bytes
+    properties: Mapping[str, str]
+
+
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Consumed:
     """A listener was given a message and returned ``status``.
 
-    ``tries`` is the number of earlier attempts, as the listener was told.
+    ``tries`` is the number of earlier attempts, as the listener was told. ``shown`` is
+    the message as the listener saw it; None: that was not recorded.
     """
 
     queue: OneQueue
@@ -359,6 +376,7 @@ class Consumed:
     record: bytes
     status: ConsumeStatus
     tries: int = 0
+    shown: Shown | None = None
 
 
 @quickly_made
@@ -426,11 +444,13 @@ class SendBackRefused:
     """A broker has refused a message that a consumer sent back.
 
     ``code`` is its answer; ``is_put``: it had passed the message to its store.
+    ``record`` is the message as its consumer had it.
     """
 
     queue: OneQueue
     code: str
     is_put: bool
+    record: bytes
 
 
 @quickly_made
@@ -470,10 +490,15 @@ class LocksReturned:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class HeartbeatTaken:
-    """The broker received a heartbeat of a client, as a member of a group."""
+    """The broker received a heartbeat of a client, as a member of a group.
+
+    ``subscribed`` are the topics that it names, each with its expression and the type
+    of that, sorted; None: that was not recorded.
+    """
 
     client: str
     group: str
+    subscribed: tuple[tuple[str, str, str], ...] | None = None
 
 
 @quickly_made

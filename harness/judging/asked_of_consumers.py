@@ -6,6 +6,8 @@ from crashmq.harness.judging.asking import Breaches, asked
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.moments_of_consumers import (
     ConsumerCommitted,
+    ConsumerStopped,
+    ConsumerTold,
     ExpiredLeft,
     FailureSentBack,
     GivenBackAgain,
@@ -36,12 +38,17 @@ from crashmq.models.knowledge.moments_of_consumers import (
     QueuesShared,
     QueuesTaken,
     ResetObeyed,
+    TaskReported,
 )
 from crashmq.models.laws.client_tasks import (
     a_client_renews_what_runs_out,
+    a_client_reports_its_rounds,
     a_consumer_begins_where_it_is_told,
+    a_consumer_tells_what_it_subscribes,
     a_persist_round_commits_progress,
     a_rebalance_round_takes_the_share,
+    a_stop_waits_for_nothing_else,
+    a_stopped_consumer_does_nothing,
 )
 from crashmq.models.laws.consumption import (
     a_beginning_is_told,
@@ -73,6 +80,7 @@ from crashmq.models.laws.giving_up import (
     only_what_failed_is_sent_back,
     what_has_expired_is_given_up,
 )
+from crashmq.models.laws.listening import a_listener_is_shown_what_was_stored
 from crashmq.models.laws.membership import (
     who_has_left_is_no_member,
     who_is_heard_of_is_a_member,
@@ -393,3 +401,39 @@ def _ask_con_32(at: FailureSentBack) -> Breaches:
 @asked(a_suspended_consumer_does_not_pull, on=PullsSuspended)
 def _ask_con_30(at: PullsSuspended) -> Breaches:
     return a_suspended_consumer_does_not_pull.judge(at.client, at.pulled)
+
+
+@asked(
+    a_listener_is_shown_what_was_stored,
+    on=MessageConsumed,
+    needs=(Fact.UNDAMAGED_LOG,),
+    where=lambda at: at.given is not None and at.consumed.shown is not None,
+)
+def _ask_con_35(at: MessageConsumed) -> Breaches:
+    given = at.consumed
+    assert given.shown is not None, given
+    assert at.given is not None, given
+    judge = a_listener_is_shown_what_was_stored.judge
+    return judge(given.queue, given.shown, at.given, given.tries)
+
+
+@asked(a_consumer_tells_what_it_subscribes, on=ConsumerTold)
+def _ask_con_36(at: ConsumerTold) -> Breaches:
+    judge = a_consumer_tells_what_it_subscribes.judge
+    return judge(at.client, at.subscribed, at.told)
+
+
+@asked(a_stop_waits_for_nothing_else, on=ConsumerStopped)
+def _ask_con_37(at: ConsumerStopped) -> Breaches:
+    return a_stop_waits_for_nothing_else.judge(at.client, at.took_ms)
+
+
+@asked(a_client_reports_its_rounds, on=TaskReported)
+def _ask_con_38(at: TaskReported) -> Breaches:
+    judge = a_client_reports_its_rounds.judge
+    return judge(at.client, at.task, at.work, at.seen, is_all=at.is_all)
+
+
+@asked(a_stopped_consumer_does_nothing, on=ConsumerStopped)
+def _ask_con_39(at: ConsumerStopped) -> Breaches:
+    return a_stopped_consumer_does_nothing.judge(at.client, at.work)

@@ -110,6 +110,17 @@ def _ask_rty_8(at: MessageSentBack) -> Breaches:
     return given_back_as_it_was.judge(_given(at), at.given, at.copies)
 
 
+@asked(given_back_as_it_was, on=BackRefused, where=lambda at: len(at.copies) == 1)
+def _ask_rty_8_of_refused(at: BackRefused) -> Breaches:
+    topic = at.given.properties.get("RETRY_TOPIC", at.given.topic)
+    unique_key, tries = (
+        at.given.properties.get("UNIQ_KEY", ""),
+        at.given.reconsume_times,
+    )
+    given = GivenBack(at.queue, unique_key, topic, tries, frozenset())
+    return given_back_as_it_was.judge(given, at.given, at.copies)
+
+
 @asked(given_back_to_the_store, on=BackRefused)
 def _ask_rty_7(at: BackRefused) -> Breaches:
     return given_back_to_the_store.judge(at.queue, at.code, is_put=at.is_put)

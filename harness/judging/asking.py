@@ -94,6 +94,8 @@ from crashmq.models.knowledge.moments_of_consumers import (
     BackRefused,
     ConsumerAnswered,
     ConsumerCommitted,
+    ConsumerStopped,
+    ConsumerTold,
     ExpiredLeft,
     FailureSentBack,
     GivenBackAgain,
@@ -127,6 +129,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     QueuesTaken,
     ResetObeyed,
     TableTurned,
+    TaskReported,
     TopicsChanged,
     TopicsNeeded,
 )
@@ -246,6 +249,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
             *(HeartbeatOver, LocksRenewed, QueuePersisted, QueuesTaken),
             *(FailureSentBack, GivenBackAgain, PullsSuspended, MessageSent),
             *(ResetObeyed, TopicsChanged, BackRefused, ConsumerAnswered),
+            *(ConsumerTold, TaskReported),
         ),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS, Fact.TRACKS_PROGRESS),
     ),
@@ -264,7 +268,10 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     GroupConfigsSeen: (*TELLS_ALL, Fact.TRACKS_PROGRESS),
     TableTurned: (*TELLS_ALL, Fact.TRACKS_PROGRESS, Fact.HAS_CLOCK),
     **dict.fromkeys(
-        (NothingToDo, PullDue, PullTimed, QueueRetaken, ExpiredLeft, MessageGivenUp),
+        (
+            *(NothingToDo, PullDue, PullTimed, QueueRetaken, ExpiredLeft),
+            *(MessageGivenUp, ConsumerStopped),
+        ),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS, Fact.TRACKS_PROGRESS, Fact.HAS_CLOCK),
     ),
     OffsetBehindPull: (*TELLS_ALL, Fact.HOLDS_PULLS, Fact.TRACKS_PROGRESS),

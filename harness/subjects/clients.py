@@ -69,6 +69,7 @@ from crashmq.models.history import (
     Resubscribed,
     SendBackRefused,
     SentBack,
+    Shown,
 )
 from crashmq.models.observations import Done, Observation, Ran, Skipped
 from crashmq.models.ops import (
@@ -205,6 +206,10 @@ class _Client:
                 break
         return work
 
+    def work_left(self) -> int:
+        """What one more round of each service does once the consumer has stopped."""
+        return sum([service.run_once() for service in self.consumer.services])
+
     def _suspend(self, *, suspends: bool) -> int:
         """Suspend or resume the consumer; who is noted as suspended certainly is."""
         if suspends:
@@ -299,6 +304,15 @@ class _Client:
                 message.record,
                 status,
                 message.reconsume_times,
+                Shown(
+                    message.topic,
+                    message.queue_id,
+                    message.queue_offset,
+                    message.phy_offset,
+                    message.store_timestamp,
+                    message.body,
+                    message.properties,
+                ),
             )
         )
         return status
@@ -452,7 +466,13 @@ class _Client:
             broker.client_manage_processor.heart_beat(client_id, consumers, newest)
             self.connections.was_heard(newest)
             for consumer in consumers:
-                self._clients.note(HeartbeatTaken(client_id, consumer.group))
+                subscribed = [
+                    (one.topic, one.sub_string, one.expression_type)
+                    for one in consumer.subscriptions
+                ]
+                self._clients.note(
+                    HeartbeatTaken(client_id, consumer.group, tuple(sorted(subscribed)))
+                )
 
     def unregister_client(self, client_id: str, group: str) -> None:
         """Tell the broker that this client leaves the group."""
@@ -526,7 +546,7 @@ class _Client:
             queue = OneQueue(self.op.client, group, message.topic, message.queue_id)
             if answer.code is not ResponseCode.SUCCESS:
                 code, is_put = answer.code.name, answer.result is not None
-                self._clients.note(SendBackRefused(queue, code, is_put))
+                self._clients.note(SendBackRefused(queue, code, is_put, record))
                 raise BrokerFailed(answer.remark)
             self._clients.note(SentBack(queue, record))
         self._refused = was_refused
@@ -607,25 +627,27 @@ class Clients:
         """End a client's consumer."""
 
         def end(running: _Client) -> Observation:
+            work = 0
             if how == "stop":
                 running.consumer.shutdown()
                 running.check()
+                work = running.work_left()
             running.is_ended = True
             try:
                 if how == "kill" and self.broker is not None:
                     running.connections.close_all(self.broker)
             finally:
-                self._gone(running, how)
+                self._gone(running, how, work)
             return Done()
 
         return self._by(client, end, dies=True)
 
-    def _gone(self, running: _Client, how: ConsumerEnd) -> None:
+    def _gone(self, running: _Client, how: ConsumerEnd, work: int = 0) -> None:
         client = running.op.client
         del self._running[client]
         if running.op.broadcasts:
             self.machines.process_ended(client, how)
-        self.note(ConsumerEnded(client, how))
+        self.note(ConsumerEnded(client, how, work))
 
     def turn(self, client: str, task: ConsumerTask, times: int) -> Observation:
         """Do some rounds of a task of a client's consumer."""

@@ -112,6 +112,7 @@ class MessageConsumed(Moment):
         at_ms: when, by the store's clock.
         failed: its earlier failed attempt, if the consumer kept the message; None:
             there was none, or it is unknown.
+        given: the message as its record has it; None: it cannot be decoded.
     """
 
     consumed: Consumed
@@ -122,6 +123,7 @@ class MessageConsumed(Moment):
     lock_ms: int | None
     at_ms: int
     failed: Failed | None
+    given: Record | None
 
 
 @dataclass(slots=True)
@@ -149,12 +151,18 @@ class MessageSentBack(Moment):
 class BackRefused(Moment):
     """A broker has refused a message that a consumer sent back.
 
-    ``code`` is its answer; ``is_put``: it had passed the message to its store.
+    Attributes:
+        code: the broker's answer.
+        is_put: it had passed the message to its store.
+        given: the message as the consumer had it.
+        copies: the puts of the step that hold it, with one more reconsume time.
     """
 
     queue: OneQueue
     code: str
     is_put: bool
+    given: Record
+    copies: Sequence[MessageToPut]
 
 
 @dataclass(slots=True)
@@ -380,6 +388,55 @@ class LockingConsumerStopped(Moment):
 
     client: str
     locked: Sequence[OneQueue]
+
+
+@dataclass(slots=True)
+class ConsumerStopped(Moment):
+    """A consumer has stopped in an orderly way, while none of its listeners ran.
+
+    Attributes:
+        client: its client.
+        took_ms: how long that took.
+        work: what one more round of each of its services has done.
+    """
+
+    client: str
+    took_ms: int
+    work: int
+
+
+@dataclass(slots=True)
+class ConsumerTold(Moment):
+    """A consumer has started, subscribed something else, or come to other queues.
+
+    Attributes:
+        client: its client.
+        subscribed: the topics that it subscribes now, with their expressions.
+        told: those of its last heartbeat in the step; None: it has sent none.
+    """
+
+    client: str
+    subscribed: tuple[tuple[str, str, str], ...]
+    told: tuple[tuple[str, str, str], ...] | None
+
+
+@dataclass(slots=True)
+class TaskReported(Moment):
+    """Rounds of a client's task have ended.
+
+    Attributes:
+        client: the client.
+        task: its task.
+        work: what the rounds reported.
+        seen: what the broker or the queues held have shown of it.
+        is_all: the rounds have done nothing else.
+    """
+
+    client: str
+    task: str
+    work: int
+    seen: int
+    is_all: bool
 
 
 @dataclass(slots=True)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashmq.models.files.record import RETRY_PREFIX, Record, decode_record
+from crashmq.models.files.record import (
+    RETRY_PREFIX,
+    BadRecord,
+    Record,
+    decode_record,
+)
 from crashmq.models.history import (
     Consumed,
     ConsumerBegan,
@@ -39,6 +44,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     BackRefused,
     ConsumerAnswered,
     ConsumerCommitted,
+    ConsumerStopped,
     GroupIsAt,
     LockingConsumerStopped,
     LockNeeded,
@@ -74,7 +80,10 @@ from crashmq.models.knowledge.walk_locks import (
 )
 from crashmq.models.knowledge.walk_members import OF_MEMBERS, walk_members
 from crashmq.models.knowledge.walk_sends import saw_send
+from crashmq.models.knowledge.walk_tasks import walk_change
 from crashmq.models.knowledge.walk_topics import saw_topics_needed
+from crashmq.models.messages import MessageToPut
+from crashmq.models.observations import Put
 
 _NO_OFFSET = frozenset({NO_OFFSET})
 _NO_MESSAGE: frozenset[str] = frozenset()
@@ -105,10 +114,13 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
         case ConsumerBegan(op):
             known.began(op)
             at.known.progress.due.began(op.client, at_ms if at.step.is_alone else None)
-        case ConsumerEnded(client, how):
+        case ConsumerEnded(client, how, work):
             if how == "stop":
                 yield from _gives_back(at, client, ())
                 yield from _stopped(at, client, at_ms)
+                if at.step.is_undisturbed:
+                    took_ms = at_ms - at.step.entries[0].at_ms
+                    yield ConsumerStopped(*at, client, took_ms, work)
             if not at.step.is_alone:
                 known.may_have_written(client)
             known.ended(client, how)
@@ -116,6 +128,7 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             known.resubscribed(op, is_done=is_done)
         case QueuesHeld(client, queues):
             yield from _gives_back(at, client, queues)
+            yield from walk_change(at, client, queues)
             known.holds(client, queues, granted_beside(at, client))
         case LocksAnswered():
             yield from saw_locks(at, event, at_ms)
@@ -388,6 +401,13 @@ def _stop_at_commit(
     yield ConsumerCommitted(*at, queue, offset, kept, end)
 
 
+def _record_in(data: bytes) -> Record | None:
+    try:
+        return decode_record(data)
+    except BadRecord:
+        return None
+
+
 def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
     known, queue = at.known.consumption, event.queue
     key, share = known.key_of(queue), known.shares.get(queue)
@@ -412,6 +432,7 @@ def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
         at_ms - locked_ms if locked_ms is not None else None,
         at_ms,
         None if share is None else share.failed_before(unique_key, event.queue_offset),
+        _record_in(event.record),
     )
     saw_given(at, event, at_ms)
     if at.step.crash is not None:
@@ -481,11 +502,12 @@ def _needs_lock(at: At, queue: OneQueue) -> Iterator[Moment]:
 def _saw_back(
     at: At, event: SentBack | SendBackRefused, at_ms: int
 ) -> Iterator[Moment]:
-    if isinstance(event, SendBackRefused):
-        yield BackRefused(*at, event.queue, event.code, event.is_put)
-        return
     known, unique_key = at.known.consumption, key_in(event.record)
     given = decode_record(event.record)
+    if isinstance(event, SendBackRefused):
+        copies = [one for one, _ in _copies_of(at, given)]
+        yield BackRefused(*at, event.queue, event.code, event.is_put, given, copies)
+        return
     is_late = known.is_of_before(event.queue, unique_key, given.queue_offset)
     yield from saw_given_up(at, event.queue, event.record, at_ms)
     known.was_sent_back(event.queue, unique_key)
@@ -498,18 +520,26 @@ def _saw_back(
     yield from saw_topics_needed(at, event.queue.group)
 
 
+def _copies_of(at: At, given: Record) -> list[tuple[MessageToPut, Put | None]]:
+    """The puts of the step that hold a message after one more try, with answers."""
+    unique_key = given.properties.get("UNIQ_KEY", "")
+    return [
+        (message, answer)
+        for message, answer in at.step.puts
+        if message.unique_key == unique_key
+        and message.reconsume_times == given.reconsume_times + 1
+        and not message.is_delivered
+    ]
+
+
 def _sent_back(at: At, queue: OneQueue, given: Record) -> MessageSentBack:
     """The moment at which the broker has stored a message sent back."""
     events = [one.event for one in at.step.entries]
     unique_key, tries = given.properties.get("UNIQ_KEY", ""), given.reconsume_times
     copies = [
         message
-        for message, answer in at.step.puts
-        if message.unique_key == unique_key
-        and answer is not None
-        and answer.status == "PUT_OK"  # else its consumer keeps it
-        and message.reconsume_times == tries + 1
-        and not message.is_delivered
+        for message, answer in _copies_of(at, given)
+        if answer is not None and answer.status == "PUT_OK"  # else its consumer has it
     ]
     # Several consumers may have had it, before or after a crash: then it came again
     # more than once, and may be given back as often in one step.

@@ -138,7 +138,7 @@ def _saw(at: At, due: DuePulls, event: Happening, at_ms: int) -> None:
             due.forget(op.client)
             due.halfway.pop(op.client, None)
             due.suspended.pop(op.client, None)
-        case ConsumerEnded(client, _):
+        case ConsumerEnded(client, _, _):
             due.ended(client)
         case ConsumerSuspended(client, is_suspended):
             certain = at.step.is_undisturbed

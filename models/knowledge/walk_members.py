@@ -55,7 +55,7 @@ def walk_members(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
     """Record heartbeats and ends; yield a moment where a broker lists members."""
     members = at.known.progress.members
     match event:
-        case HeartbeatTaken(client, group):
+        case HeartbeatTaken(client, group, _):
             told = _told_by(at, client, group) if at.step.is_alone else None
             members.told(group, told)
             # One that ended beside its own heartbeat is known to be gone.
@@ -65,7 +65,7 @@ def walk_members(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
                 members.may_have_heard(group, client)
         case RoundDone(service="client_housekeeping") as done:
             members.looked(done.began_ms, CLIENT_SILENT_MS)
-        case ConsumerEnded(client, how):
+        case ConsumerEnded(client, how, _):
             is_last = how != "vanish" and not _has_another_turn(at, client)
             if how == "vanish":
                 members.vanished[client] = True

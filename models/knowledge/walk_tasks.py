@@ -7,37 +7,46 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.history import (
     HeartbeatTaken,
     LocksAnswered,
     MembersAnswered,
+    OffsetSent,
     OneQueue,
     PullSent,
+    SentBack,
 )
 from crashmq.models.knowledge.allocation import share_of
 from crashmq.models.knowledge.consumption import NOTHING_TOLD, queues_of
 from crashmq.models.knowledge.moments import At, Moment
 from crashmq.models.knowledge.moments_of_consumers import (
+    ConsumerTold,
     HeartbeatOver,
     LocksRenewed,
     PullsSuspended,
     QueuePersisted,
     QueuesTaken,
+    TaskReported,
 )
 from crashmq.models.knowledge.reference import QueueKey
-from crashmq.models.observations import Ran
-from crashmq.models.ops import StartConsumer, TurnConsumer
+from crashmq.models.knowledge.subscriptions import EVERYTHING
+from crashmq.models.observations import Done, Ran
+from crashmq.models.ops import Resubscribe, StartConsumer, TurnConsumer
 
 
 def walk_tasks(at: At) -> Iterator[Moment]:
     """Yield what a round of a client's task had to do."""
     op, known = at.step.op, at.known.consumption
     suspended = at.known.progress.due.suspended
+    if isinstance(op, StartConsumer | Resubscribe):
+        yield from _subscribed(at, op)
     if not isinstance(op, TurnConsumer) or op.times < 1 or not _is_undisturbed(at):
         return
     one = known.living.get(op.client)
     if one is None or at.known.progress.due.halfway.get(op.client):
         return
+    yield from _reported(at, op)
     match op.task:
         case "heartbeat":
             yield HeartbeatOver(*at, one.client, one.group, _is_heard(at, one))
@@ -53,6 +62,75 @@ def walk_tasks(at: At) -> Iterator[Moment]:
             pass
 
 
+def _subscribed(at: At, op: StartConsumer | Resubscribe) -> Iterator[Moment]:
+    """Yield what a consumer had to tell of its new subscriptions."""
+    is_up = at.now.max_phy_offset >= 0
+    if at.step.is_undisturbed and isinstance(at.step.seen, Done) and is_up:
+        yield from _has_told(at, op.client)
+
+
+def walk_change(at: At, client: str, queues: tuple[QueueKey, ...]) -> Iterator[Moment]:
+    """Yield what a rebalance had to tell and report if it changes a client's queues."""
+    op, known = at.step.op, at.known.consumption
+    is_rebalance = isinstance(op, TurnConsumer) and op.task == "rebalance"
+    if not is_rebalance or not _is_undisturbed(at) or client not in known.living:
+        return
+    assert isinstance(op, TurnConsumer), op
+    assert isinstance(at.step.seen, Ran), at.step.seen
+    changed = {*known.held.get(client, ())} ^ {*queues}
+    work = at.step.seen.work
+    yield TaskReported(*at, client, op.task, work, len(changed), False)
+    topics = [row[0] for row in _subscriptions_of(at, client) or ()]
+    if any(topic in topics for topic, _ in changed):
+        yield from _has_told(at, client)
+
+
+def _has_told(at: At, client: str) -> Iterator[Moment]:
+    subscribed = _subscriptions_of(at, client)
+    if subscribed is None:
+        return
+    beats = [
+        one.event.subscribed
+        for one in at.step.entries
+        if isinstance(one.event, HeartbeatTaken) and one.event.client == client
+    ]
+    yield ConsumerTold(*at, client, subscribed, beats[-1] if beats else None)
+
+
+def _subscriptions_of(at: At, client: str) -> tuple[tuple[str, str, str], ...] | None:
+    """The topics and expressions that a client subscribes now; None: unknown."""
+    known = at.known.consumption
+    one, topics = known.living.get(client), known.subscriptions.topics_told_by(client)
+    if one is None or topics is None or at.known.progress.due.halfway.get(client):
+        return None
+    if not one.broadcasts:
+        topics |= {f"{RETRY_PREFIX}{one.group}"}
+    asked = known.subscriptions.asked_by
+    rows = [(topic, *(asked(client, topic) or EVERYTHING)) for topic in topics]
+    return tuple(sorted(rows))
+
+
+def _reported(at: At, op: TurnConsumer) -> Iterator[Moment]:
+    """Yield what the rounds of a task have reported, and what was seen of it."""
+    assert isinstance(at.step.seen, Ran), at.step.seen
+    events = [each.event for each in at.step.entries]
+    match op.task:
+        case "heartbeat" | "reconnect":
+            seen, is_all = sum([isinstance(x, HeartbeatTaken) for x in events]), True
+        case "lock":
+            granted = [len(x.granted) for x in events if isinstance(x, LocksAnswered)]
+            seen, is_all = sum(granted), True
+        case "clean":
+            seen, is_all = sum([isinstance(x, SentBack) for x in events]), True
+        case "persist":
+            seen, is_all = sum([isinstance(x, OffsetSent) for x in events]), False
+        case "pull":
+            seen, is_all = sum([isinstance(x, PullSent) for x in events]), False
+        case _:
+            return
+    yield TaskReported(*at, op.client, op.task, at.step.seen.work, seen, is_all)
+
+
 def _is_undisturbed(at: At) -> bool:
     step, is_up = at.step, at.now.max_phy_offset >= 0
     return step.is_undisturbed and isinstance(step.seen, Ran) and is_up
@@ -60,7 +138,11 @@ def _is_undisturbed(at: At) -> bool:
 
 def _is_heard(at: At, one: StartConsumer) -> bool:
     heard = [each.event for each in at.step.entries]
-    return HeartbeatTaken(one.client, one.group) in heard
+    return any(
+        isinstance(each, HeartbeatTaken)
+        and (each.client, each.group) == (one.client, one.group)
+        for each in heard
+    )
 
 
 def _held(at: At, one: StartConsumer) -> tuple[QueueKey, ...]:

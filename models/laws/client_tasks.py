@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import TypeAlias
 
 from crashmq.models.history import OneQueue
 from crashmq.models.knowledge.reference import QueueKey
 from crashmq.models.laws.consumption import uncommitted
 from crashmq.models.laws.registry import law
 from crashmq.models.verdict import Violation
+
+Rows: TypeAlias = tuple[tuple[str, str, str], ...]
+"""Topics with their expressions and the types of these, sorted."""
 
 
 def _names(queues: Collection[QueueKey]) -> str:
@@ -98,3 +102,86 @@ def a_consumer_begins_where_it_is_told(
     """
     if sent != told:
         yield Violation(queue.name, f"it commits {sent}", f"{told}, as it was told")
+
+
+@law(
+    "CON-36",
+    "a consumer that starts, subscribes something else, or comes to have other queues "
+    "tells its broker at once what it subscribes",
+    catalogue="I12",
+)
+def a_consumer_tells_what_it_subscribes(
+    client: str, subscribed: Rows, told: Rows | None
+) -> Iterator[Violation]:
+    """Otherwise the broker lists or filters it as it was, until the next heartbeat.
+
+    ``told`` is what its last heartbeat in the step named; None: there was none.
+
+    Source: DefaultMQPushConsumerImpl#start, #subscribe, RebalancePushImpl
+    #messageQueueChanged; #unsubscribe tells nothing in RocketMQ.
+    """
+    if told is None:
+        yield Violation(client, "it sends no heartbeat", _rows(subscribed))
+    elif told != subscribed:
+        yield Violation(client, f"its heartbeat has {_rows(told)}", _rows(subscribed))
+
+
+def _rows(subscribed: Rows) -> str:
+    told = [f"{topic} by {expression!r}" for topic, expression, _ in subscribed]
+    return ", ".join(told) or "no topic"
+
+
+@law(
+    "CON-37",
+    "a consumer that stops waits for its listeners alone: while none runs, for nothing",
+    catalogue="I19",
+)
+def a_stop_waits_for_nothing_else(client: str, took_ms: int) -> Iterator[Violation]:
+    """``took_ms`` is how long the stop took while no listener ran.
+
+    Source: ThreadUtils#shutdownGracefully, awaitTerminateMillisWhenShutdown.
+    """
+    if took_ms > 0:
+        yield Violation(client, f"it takes {took_ms} ms to stop", "no wait")
+
+
+@law(
+    "CON-38",
+    "a round of a client's task reports its work: at least what its broker has seen of "
+    "it, and of heartbeats, locks and messages given up no more than that",
+    catalogue="I19",
+)
+def a_client_reports_its_rounds(
+    client: str, task: str, work: int, seen: int, *, is_all: bool
+) -> Iterator[Violation]:
+    """Its host turns a service again until there is no more work.
+
+    Args:
+        client: the consumer.
+        task: whose rounds ran.
+        work: what they reported.
+        seen: what is known of it: heartbeats taken, locks granted, offsets committed,
+            pulls sent, queues taken or given up, messages sent back.
+        is_all: nothing else counts.
+
+    Source: ServiceThread, which ends its wait where there is work.
+    """
+    if work < seen or (is_all and work > seen):
+        least = "" if is_all else " at least"
+        yield Violation(client, f"{task} reports {work}", f"{seen}{least}")
+
+
+@law(
+    "CON-39",
+    "once a consumer has stopped, a round of its services does nothing",
+    catalogue="I12 I19",
+)
+def a_stopped_consumer_does_nothing(client: str, work: int) -> Iterator[Violation]:
+    """``work`` is what one more round of each service has done.
+
+    Otherwise it pulls, or takes queues, that belong to others by now.
+
+    Source: DefaultMQPushConsumerImpl#shutdown, its serviceState.
+    """
+    if work:
+        yield Violation(client, f"it has stopped and still does {work}", "nothing")

@@ -16,9 +16,13 @@ from crashmq.models.knowledge.allocation import share_of
 from crashmq.models.knowledge.due_pulls import ANY_TIME, DuePull, DuePulls
 from crashmq.models.laws.client_tasks import (
     a_client_renews_what_runs_out,
+    a_client_reports_its_rounds,
     a_consumer_begins_where_it_is_told,
+    a_consumer_tells_what_it_subscribes,
     a_persist_round_commits_progress,
     a_rebalance_round_takes_the_share,
+    a_stop_waits_for_nothing_else,
+    a_stopped_consumer_does_nothing,
 )
 from crashmq.models.laws.pull_loop import (
     a_due_queue_is_pulled,
@@ -178,3 +182,44 @@ def test_a_client_that_has_ended_was_told_nothing() -> None:
     due.ended("c0")
 
     assert due.told == {AT_C0._replace(client="c1"): 4}
+
+
+T0_ALONE = (("T0", "*", "TAG"),)
+
+
+@pytest.mark.parametrize(
+    ("told", "is_right"),
+    [(T0_ALONE, True), (None, False), ((), False), ((("T0", "a", "TAG"),), False)],
+)
+def test_con_36_wants_what_is_subscribed_to_be_told(
+    told: tuple[tuple[str, str, str], ...] | None, is_right: bool
+) -> None:
+    law = a_consumer_tells_what_it_subscribes
+
+    assert (law.violations("c0", T0_ALONE, told) == []) is is_right
+
+
+def test_con_37_allows_no_wait() -> None:
+    assert a_stop_waits_for_nothing_else.violations("c0", 0) == []
+    assert len(a_stop_waits_for_nothing_else.violations("c0", 10)) == 1
+
+
+@pytest.mark.parametrize(
+    ("work", "is_all", "is_right"),
+    [
+        *((2, True, True), (2, False, True), (3, False, True), (3, True, False)),
+        *((1, True, False), (1, False, False)),
+    ],
+)
+def test_con_38_compares_a_report_with_what_was_seen(
+    work: int, is_all: bool, is_right: bool
+) -> None:
+    law = a_client_reports_its_rounds
+    found = law.violations("c0", "lock", work, 2, is_all=is_all)
+
+    assert (found == []) is is_right
+
+
+def test_con_39_allows_no_work_after_a_stop() -> None:
+    assert a_stopped_consumer_does_nothing.violations("c0", 0) == []
+    assert len(a_stopped_consumer_does_nothing.violations("c0", -1)) == 1

@@ -52,6 +52,9 @@ _KEPT = does(
     *(TurnConsumer("c0", "pull", 2), Consume("c0", status="later")),
     *(AdvanceClock(5000), Consume("c0", times=2)),
 )
+_STOPPED = does(
+    Setup(keeps_progress=True), StartConsumer("c0", "g", "T0"), EndConsumer("c0")
+)
 _NAMED = "broker.consumer_manager.consumer_id_list(group)"
 
 LIES_OF_CONSUMERS = (
@@ -74,6 +77,28 @@ LIES_OF_CONSUMERS = (
             _KEPT,
         )
         for after in ("0", "2 * message.reconsume_times")
+    ),
+    _lie("CON-35", "take", "message.body,", "message.body[:-1],"),
+    bug(
+        "CON-37",
+        "crashmq.harness.subjects.clients:Clients.end",
+        "running.consumer.shutdown()",
+        "running.consumer.shutdown() or self.runtime.sleep_ms(10)",
+        _STOPPED,
+    ),
+    bug(
+        "CON-38",
+        "crashmq.harness.subjects.clients:Clients.turn",
+        "return Ran(work)",
+        "return Ran(0)",
+        _CONSUMED,
+    ),
+    bug(
+        "CON-39",
+        "crashmq.harness.subjects.clients:Clients.end",
+        "work = running.work_left()",
+        "work = 1 + running.work_left()",
+        _STOPPED,
     ),
     _lie(
         "CON-3",
