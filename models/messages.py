@@ -15,7 +15,13 @@ from crashmq.models.files.record import (
     SCHEDULE_TOPIC,
     is_light_queue,
 )
-from crashmq.models.ops import PROPERTY_END, PutBatch, PutMessage, TransactionType
+from crashmq.models.ops import (
+    PROPERTY_END,
+    BatchLength,
+    PutBatch,
+    PutMessage,
+    TransactionType,
+)
 from crashmq.models.quickly_made import quickly_made
 
 RECORD_OVERHEAD = 91
@@ -52,12 +58,20 @@ class BatchPlace:
         before: the total size of those.
         total: the total size of the batch.
         cut: how many bytes the batch's body lacks at the end.
+        negative: which length of its last message is below 0, and ``says`` how much.
     """
 
     number: int
     before: int
     total: int
     cut: int = 0
+    negative: BatchLength = "none"
+    says: int = -1
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the lengths in the batch's body are right."""
+        return not self.cut and self.negative == "none"
 
 
 @quickly_made
@@ -307,8 +321,9 @@ def batch_for(
         for message in messages
     ]
     total = sum(sizes)
+    flaws = (op.cut, op.negative, op.says)
     return [
-        replace(message, batch=BatchPlace(number, sum(sizes[:number]), total, op.cut))
+        replace(message, batch=BatchPlace(number, sum(sizes[:number]), total, *flaws))
         for number, message in enumerate(messages)
     ]
 

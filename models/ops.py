@@ -105,6 +105,7 @@ Question = Literal[
     "lock",
 ]
 IPv6Hosts = Literal["none", "born", "store", "both"]
+BatchLength = Literal["none", "message", "body", "properties"]
 TransactionType = Literal["none", "prepared", "commit", "rollback"]
 Option = Literal[
     "flush_mode",
@@ -294,6 +295,7 @@ class PutBatch:
         properties_end: what follows the last value of each message's properties; some
             producers leave the separator out, or send a name without a value.
         cut: how many bytes its body lacks at the end; fewer than a message has.
+        negative: which length of its last message is below 0, and ``says`` how much.
     """
 
     topic: str
@@ -306,6 +308,8 @@ class PutBatch:
     multi_dispatch: str = ""
     properties_end: str = PROPERTY_END
     cut: int = 0
+    negative: BatchLength = "none"
+    says: int = -1
 
 
 @dataclass(frozen=True, slots=True)

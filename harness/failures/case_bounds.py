@@ -240,6 +240,7 @@ SETUP_BOUNDS: Mapping[str, Bound] = {
     "pull_batch": (1, 10_000),
     "pull_threshold": (0, 1_000_000),
     "max_span": (0, 65_535),
+    "topic_threshold": (-1, 1_000_000),
     "pull_interval": (0, 65_535),
     "brokers": (1, len(SEVERAL)),
 }
@@ -272,6 +273,7 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
         "multi_dispatch": _PROPERTY,
         "properties_end": _PROPERTIES_END,
         "cut": (0, BATCH_CUT_MAX),
+        "says": (-(1 << 31), -1),
     },
     SendMessage: {
         "topic": _CONSUMED,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from crashmq.engine.store.dispatch import DispatchRequest
@@ -33,6 +34,27 @@ def message_of(
         _host(message.born_host),
         _host(message.store_host),
     )
+
+
+def flawed(body: bytes, messages: Sequence[MessageToPut]) -> bytes:
+    """The body of a batch, cut or with a length below 0 if its messages say so."""
+    last = messages[-1]
+    batch = last.batch
+    if batch is None:
+        return body
+    at_properties = len(body) - 2 - len(last.own_properties)
+    at_message = at_properties - len(last.body) - 20
+    places = {
+        "message": (at_message, 4),
+        "body": (at_message + 16, 4),
+        "properties": (at_properties, 2),
+    }
+    told = bytearray(body)
+    if batch.negative in places:
+        at, width = places[batch.negative]
+        says = max(min(batch.says, -1), -1 << (8 * width - 1))
+        told[at : at + width] = says.to_bytes(width, "big", signed=True)
+    return bytes(told[: len(told) - batch.cut])
 
 
 @lru_cache(maxsize=1024)

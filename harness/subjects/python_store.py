@@ -25,7 +25,12 @@ from crashmq.harness.subjects.clients import Clients
 from crashmq.harness.subjects.consumers import Consumers
 from crashmq.harness.subjects.damage import Damages, plant, selected
 from crashmq.harness.subjects.engine_config import Configured, epoch_of, place_found
-from crashmq.harness.subjects.engine_messages import answer_of, bit_map_of, message_of
+from crashmq.harness.subjects.engine_messages import (
+    answer_of,
+    bit_map_of,
+    flawed,
+    message_of,
+)
 from crashmq.harness.subjects.one_at_a_time import ObservedRounds, OneAtATime, just_turn
 from crashmq.harness.subjects.removals import taken_away
 from crashmq.models.history import Happening, TakenAway
@@ -186,8 +191,7 @@ class PythonStore:
             body = encode_batch(inner)
         except MessageRejected as rejected:
             return Put(PUT_STATUSES[rejected.status.value])
-        cut = messages[0].batch.cut if messages[0].batch is not None else 0
-        told = message_of(messages[0], body[: len(body) - cut], waits)
+        told = message_of(messages[0], flawed(body, messages), waits)
         put = partial(store.put_messages, told)
         return answer_of(self._brokers.put_of_client(messages[0].topic, put))
 

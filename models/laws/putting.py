@@ -237,7 +237,7 @@ def _expected_of_batch(
     payload = sum(inner) + sum([len(message.body) + 22 for message in messages])
     if not messages or payload > setup.max_message_size:
         return "MESSAGE_ILLEGAL"
-    if messages[0].batch is not None and messages[0].batch.cut:
+    if messages[0].batch is not None and not messages[0].batch.adds_up:
         return "MESSAGE_ILLEGAL"  # its lengths do not add up
     if setup.multi_dispatch and any(message.light_queues for message in messages):
         return "MESSAGE_ILLEGAL"  # a batch takes no offsets in light queues
@@ -280,6 +280,8 @@ def _expected_status(
             return "MESSAGE_ILLEGAL"
     if not _GIVEN_BY_THE_STORE.isdisjoint(message.properties):
         return "MESSAGE_ILLEGAL"
+    if topic == SCHEDULE_TOPIC and message.delay_level < 0:
+        return "MESSAGE_ILLEGAL"  # dispatch takes no such number for a level
     lights = setup.multi_dispatch and message.light_queues
     if lights and message.asks_for_no_light_queue:
         return "MESSAGE_ILLEGAL"

@@ -101,6 +101,7 @@ MESSAGE_SCENARIOS = (
                 (Label(delay_level=3), 1),
                 (Label(delay_level=1), 1),
                 (Label(delay_level=18), 1),
+                (Label(delay_level=-1), 2),
                 (Label(delay_level=99, tags="TagA"), 1),
             ),
             pull_tags=often(

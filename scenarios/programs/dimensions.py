@@ -67,6 +67,7 @@ NEEDS: Mapping[str, tuple[str, str]] = {
     "setup.pull_batch=less": _BROKER,
     "setup.pull_threshold=less": _BROKER,
     "setup.max_span=less": _BROKER,
+    "setup.topic_threshold=more": _BROKER,
     "setup.pull_interval=more": _BROKER,
     "setup.long_polling=off": _BROKER,
     "setup.posts_subscription=on": _BROKER,
@@ -236,6 +237,7 @@ def _values_of_event(event: Event) -> Iterator[Value]:
             is_usual = event.properties_end == PROPERTY_END
             yield f"batch.end={'usual' if is_usual else 'odd'}"
             yield f"batch.cut={_amount(event.cut)}"
+            yield f"batch.negative={event.negative}"
         case Crash(kind=kind, survivors=survivors):
             yield f"crash.kind={kind}"
             yield f"crash.survivors={survivors.kind}"

@@ -35,7 +35,9 @@ from crashmq.scenarios.programs.chance import Chance
 from crashmq.scenarios.programs.space import (
     BLANK_SIZE_MIN,
     CUTS,
+    NEGATIVE,
     PROPERTY_ENDS,
+    SAYS,
     Address,
     Label,
     Size,
@@ -170,6 +172,8 @@ class OpDrawer:
             pick(space.labels),
             pick(PROPERTY_ENDS),
             pick(CUTS),
+            pick(NEGATIVE),
+            pick(SAYS),
         )
 
     def stock(self, address: Address | None = None) -> Op:

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple, TypeVar
 from crashmq.models.ops import (
     ALL_TIME_MS,
     PROPERTY_END,
+    BatchLength,
     ConsumeStatus,
     CrashKind,
     DamageKind,
@@ -367,6 +368,11 @@ PROPERTY_ENDS = often(
 """How a batch's messages end their properties: properly, not at all, with a name."""
 
 CUTS = often((0, 20), (1, 1), (2, 1), (21, 1))
+NEGATIVE: tuple[BatchLength, ...] = often(
+    ("none", 30), ("message", 1), ("body", 2), ("properties", 1)
+)
+SAYS = (-1, -22, -(1 << 31))
+"""What a length says that is below 0."""
 """How many bytes the body of a batch lacks."""
 
 
@@ -378,6 +384,8 @@ def put_batch(
     label: Label,
     properties_end: str = PROPERTY_END,
     cut: int = 0,
+    negative: BatchLength = "none",
+    says: int = -1,
 ) -> PutBatch:
     """The batch for these choices; of the label only properties are used."""
     puts = [put_message(log_file_size, address, size, label) for size in sizes]
@@ -391,6 +399,8 @@ def put_batch(
         label.multi_dispatch,
         properties_end,
         cut,
+        negative,
+        says,
     )
 
 

@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "c91011ff849f942a9a4a1fbaf535794342a57a29fb99358795ac22ba726e2df4"
+DEFAULTS = "289e10d6c00150046e98228061ea93b40c1b115c3e450767c93f768deb571800"
 
 
 def saved(path: Path, **changes: Any) -> Path:
