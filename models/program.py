@@ -112,7 +112,9 @@ class Setup:
     names (``models.brokers``). Each consumer pulls ``pull_batch`` messages at a time,
     and stops pulling a queue while more than ``pull_threshold`` of its messages wait,
     or, unless it consumes in order, some that lie more than ``max_span`` apart;
-    after an answer with messages it pauses for ``pull_interval`` ms. Without
+    after an answer with messages it pauses for ``pull_interval`` ms. With a
+    ``topic_threshold`` of -1 that is all; else it replaces ``pull_threshold``, divided
+    by the number of the consumer's queues, once the consumer has queues. Without
     ``long_polling`` no message wakes a held pull, and it is held for a second at most.
     With ``posts_subscription`` consumers' pulls carry what they subscribe.
     With ``filters_retries`` the broker filters messages of retry topics by their real
@@ -156,6 +158,7 @@ class Setup:
     pull_batch: int = 32
     pull_threshold: int = 1000
     max_span: int = 2000
+    topic_threshold: int = -1
     pull_interval: int = 0
     long_polling: bool = True
     posts_subscription: bool = False

@@ -140,9 +140,9 @@ def _ask_con_3(at: PullGoesOn) -> Breaches:
 
 @asked(a_full_consumer_does_not_pull, on=PullGoesOn)
 def _ask_con_8(at: PullGoesOn) -> Breaches:
-    setup = at.known.setup
+    max_span = at.known.setup.max_span
     return a_full_consumer_does_not_pull.judge(
-        at.queue, at.waiting, setup.pull_threshold, at.span, setup.max_span
+        at.queue, at.waiting, at.limit, at.span, max_span
     )
 
 
@@ -304,7 +304,7 @@ def _ask_con_26(at: MoveTaken) -> Breaches:
 @asked(nothing_that_waits_is_forgotten, on=NothingToDo)
 def _ask_con_20(at: NothingToDo) -> Breaches:
     judge = nothing_that_waits_is_forgotten.judge
-    return judge(at.queue, at.waiting, at.put_off_ms)
+    return judge(at.queue, at.waiting, at.put_off_ms, at.due_ms)
 
 
 @asked(who_is_heard_of_is_a_member, on=MembersListed, needs=(Fact.ALONE,))

@@ -173,6 +173,7 @@ class _Client:
             pull_batch_size=setup.pull_batch,
             consume_message_batch_max_size=op.batch,
             pull_threshold_for_queue=setup.pull_threshold,
+            pull_threshold_for_topic=setup.topic_threshold,
             consume_concurrently_max_span=setup.max_span,
             pull_interval=setup.pull_interval,
             post_subscription_when_pull=setup.posts_subscription,

@@ -45,6 +45,7 @@ class Failed(NamedTuple):
         at_ms: when the listener got it last, by the store's clock.
         tries: how many attempts there were before that one.
         waits_ms: how long the consumer waits before the next one, at least.
+        most_ms: at most, once it is asked again.
     """
 
     unique_key: str
@@ -52,6 +53,7 @@ class Failed(NamedTuple):
     at_ms: int
     tries: int
     waits_ms: int
+    most_ms: int = 5_000
 
 
 class Begun(NamedTuple):

@@ -67,6 +67,31 @@ class DuePull(NamedTuple):
         return self._replace(state="unsure", least_ms=ANY_TIME, most_ms=most_ms)
 
 
+class PullLimit(NamedTuple):
+    """How many messages of a queue may wait before its consumer stops pulling it.
+
+    The consumer's own limit is between both.
+    """
+
+    least: int
+    most: int
+
+    def may_become(self, other: PullLimit) -> PullLimit:
+        """The limit that is this one or the other."""
+        least, most = min(self.least, other.least), max(self.most, other.most)
+        return PullLimit(least, most)
+
+    @classmethod
+    def divided(cls, threshold: int, queues: int, at_most: int) -> PullLimit:
+        """A topic's threshold, divided by that number of queues, up to ``at_most``.
+
+        Source: RebalancePushImpl#messageQueueChanged.
+        """
+        return cls(
+            max(1, threshold // max(1, at_most)), max(1, threshold // max(1, queues))
+        )
+
+
 @dataclass(slots=True)
 class DuePulls(Forked):
     """The pull requests of all consumers.
@@ -88,6 +113,7 @@ class DuePulls(Forked):
             consumer got last.
         suspended: the clients whose consumers are suspended, and whether that is
             certain.
+        limits: those of consumers that divide a topic's threshold by their queues.
     """
 
     pulls: dict[OneQueue, DuePull] = field(default_factory=dict)
@@ -101,6 +127,7 @@ class DuePulls(Forked):
     looked_ms: dict[OneQueue, int] = field(default_factory=dict)
     unsure_locks: set[OneQueue] = field(default_factory=set)
     suspended: dict[str, bool] = field(default_factory=dict)
+    limits: dict[str, PullLimit] = field(default_factory=dict)
 
     def is_awaited(self, queue: OneQueue) -> bool:
         """Whether a consumer certainly waits for the only pull without an answer."""
@@ -111,6 +138,7 @@ class DuePulls(Forked):
     def began(self, client: str, at_ms: int | None) -> None:
         """Record that a client's consumer has started; ``at_ms``: when, if known."""
         self.begun_ms.pop(client, None)
+        self.limits.pop(client, None)
         if at_ms is not None:
             self.begun_ms[client] = at_ms
 

@@ -41,6 +41,7 @@ class PullGoesOn(Moment):
     expected: Sequence[int]
     waiting: int
     span: int
+    limit: int
 
 
 @dataclass(slots=True)
@@ -485,11 +486,13 @@ class NothingToDo(Moment):
         queue: the queue, with its group and client.
         waiting: the messages of it that it has pulled and not consumed.
         put_off_ms: how long ago it was last asked before that; None: never.
+        due_ms: for so long after that the queue may be put off.
     """
 
     queue: OneQueue
     waiting: Sequence[str]
     put_off_ms: int | None
+    due_ms: int
 
 
 @dataclass(slots=True)

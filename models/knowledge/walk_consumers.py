@@ -65,6 +65,7 @@ from crashmq.models.knowledge.subscriptions import (
     Passing,
     wants_record,
 )
+from crashmq.models.knowledge.walk_due_pulls import divide_limit, limit_of
 from crashmq.models.knowledge.walk_expired import (
     begins_beside,
     is_to_end,
@@ -129,6 +130,7 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
         case QueuesHeld(client, queues):
             yield from _gives_back(at, client, queues)
             yield from walk_change(at, client, queues)
+            divide_limit(at, client, queues)
             known.holds(client, queues, granted_beside(at, client))
         case LocksAnswered():
             yield from saw_locks(at, event, at_ms)
@@ -193,7 +195,8 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
         expected = (share.asked, *share.ends)
         span = _span_of(at, queue, goes_on)
         waiting = len(goes_on.waiting)
-        yield PullGoesOn(*at, queue, queue_offset, expected, waiting, span)
+        limit = limit_of(at, queue.client).most
+        yield PullGoesOn(*at, queue, queue_offset, expected, waiting, span, limit)
         known.shares[queue] = goes_on._replace(wanted=_wanted(at, queue))
         return
     taken, life, is_anew = known.taken.pop(queue, None), known.life, False

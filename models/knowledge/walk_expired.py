@@ -110,23 +110,25 @@ def saw_failed(at: At, event: Consumed | ListenerReturned, at_ms: int) -> None:
     kept = share.without_failed(unique_key, event.queue_offset)
     # Else the broker may have it and not have told so, or the wait may be over.
     if at.step.crash is None and not at.step.sets_back:
-        waits_ms = _waits_ms(at, queue.client)
-        one = Failed(unique_key, event.queue_offset, at_ms, event.tries, waits_ms)
+        waits = _waits_ms(at, queue.client)
+        one = Failed(unique_key, event.queue_offset, at_ms, event.tries, *waits)
         kept += (one,)
     known.shares[queue] = share._replace(failed=kept)
 
 
-def _waits_ms(at: At, client: str) -> int:
-    """How long a consumer waits, at least, before it tries again what has failed.
+def _waits_ms(at: At, client: str) -> tuple[int, int]:
+    """How long a consumer waits, at least and at most, before it tries again.
 
     Source: ConsumeMessageConcurrentlyService#submitConsumeRequestLater;
     ConsumeMessageOrderlyService#submitConsumeRequestLater.
     """
     op = at.known.consumption.living.get(client)
     if op is None or not op.is_orderly:
-        return TRIED_AGAIN_MS
-    asked = again_of(at.step, client)
-    return min([_pause_ms(again) for again in asked], default=PAUSE_MS_MIN)
+        return TRIED_AGAIN_MS, TRIED_AGAIN_MS
+    pauses = [_pause_ms(again) for again in again_of(at.step, client)]
+    # Beside others it may have to wait for a lock, too.
+    most_ms = max(pauses) if pauses and at.step.is_undisturbed else TRIED_AGAIN_MS
+    return min(pauses, default=PAUSE_MS_MIN), most_ms
 
 
 def _pause_ms(again: int) -> int:

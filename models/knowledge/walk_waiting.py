@@ -13,6 +13,11 @@ from crashmq.models.knowledge.walk_tasks import walk_tasks
 from crashmq.models.observations import Ran
 from crashmq.models.ops import Consume
 
+PUT_OFF_MS = 5_000
+"""After so long a consumer takes up whatever it has put off.
+
+Source: ConsumeMessageConcurrentlyService#submitConsumeRequestLater.
+"""
 _FAILURES = ("later", "raises", "hangs", "rollback")
 """Results after which a consumer waits before it goes on with a queue."""
 
@@ -41,9 +46,19 @@ def _saw_consumption(at: At) -> Iterator[NothingToDo]:
         for queue, share in sorted(known.shares.items()):
             if queue.client == op.client and _can_work_on(at, queue, share, now_ms):
                 waiting = tuple(sorted(share.waiting - share.uncommitted))
-                yield NothingToDo(*at, queue, waiting, put_off_ms)
+                due_ms = _due_after_ms(share, before_ms)
+                yield NothingToDo(*at, queue, waiting, put_off_ms, due_ms)
     for one in asked:
         asked_ms[one.client] = max([entry.at_ms for entry in step.entries])
+
+
+def _due_after_ms(share: Share, asked_ms: int | None) -> int:
+    """How long after its consumer was asked last a queue is put off at most.
+
+    If something has failed then, as long as that has to wait.
+    """
+    waits = [one.most_ms for one in share.failed if one.at_ms == asked_ms]
+    return max(waits, default=PUT_OFF_MS)
 
 
 def _can_work_on(at: At, queue: OneQueue, share: Share, now_ms: int) -> bool:

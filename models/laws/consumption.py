@@ -190,8 +190,9 @@ def each_queue_has_one_consumer(
 @law(
     "CON-8",
     "a consumer does not pull a queue while more than pullThresholdForQueue of its "
-    "messages wait to be consumed, or, unless it consumes in order, some that lie more "
-    "than consumeConcurrentlyMaxSpan apart",
+    "messages wait to be consumed, or more than its part of pullThresholdForTopic, or, "
+    "unless it consumes in order, some that lie more than consumeConcurrentlyMaxSpan "
+    "apart",
     catalogue="I12",
 )
 def a_full_consumer_does_not_pull(
@@ -203,7 +204,7 @@ def a_full_consumer_does_not_pull(
     consumer in order.
 
     Source: DefaultMQPushConsumerImpl#pullMessage, pullThresholdForQueue,
-    consumeConcurrentlyMaxSpan.
+    consumeConcurrentlyMaxSpan; RebalancePushImpl#messageQueueChanged.
     """
     if waiting > threshold:
         yield Violation(
@@ -508,18 +509,23 @@ def a_consumer_goes_where_it_is_sent(
 @law(
     "CON-20",
     "when a consumer's round finds no message to consume, none is ready, and each "
-    "message that was put off after a failure is due again within 5 s",
+    "message that was put off after a failure is due again within 5 s, or after the "
+    "pause of its queue",
     catalogue="I12",
 )
 def nothing_that_waits_is_forgotten(
-    queue: OneQueue, waiting: Sequence[str], put_off_ms: int | None
+    queue: OneQueue,
+    waiting: Sequence[str],
+    put_off_ms: int | None,
+    due_ms: int = PUT_OFF_MS,
 ) -> Iterator[Violation]:
     """Otherwise it waits until the pull expires after two minutes, or for ever.
 
     Source: ConsumeMessageOrderlyService#tryLockLaterAndReconsume, 3,000 ms;
-    ConsumeMessageConcurrentlyService#submitConsumeRequestLater, 5,000 ms.
+    ConsumeMessageConcurrentlyService#submitConsumeRequestLater, 5,000 ms;
+    ConsumeMessageOrderlyService#submitConsumeRequestLater, as the listener says.
     """
-    if not waiting or (put_off_ms is not None and put_off_ms < PUT_OFF_MS):
+    if not waiting or (put_off_ms is not None and put_off_ms < due_ms):
         return
     since = "never" if put_off_ms is None else f"{put_off_ms} ms ago"
     seen = f"{len(waiting)} messages wait, {waiting[0]} among them; asked {since}"

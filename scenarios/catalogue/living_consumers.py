@@ -260,6 +260,8 @@ STORES = often(
     (Setup(keeps_progress=True, pull_batch=2, pull_interval=1000), 2),
     (Setup(keeps_progress=True, in_memory_size=150, max_span=20), 8),
     (Setup(keeps_progress=True, pull_batch=2, max_span=2), 3),
+    (Setup(keeps_progress=True, pull_batch=2, topic_threshold=9), 2),
+    (Setup(keeps_progress=True, pull_batch=1, topic_threshold=4, topic_queues=1), 2),
     (Setup(keeps_progress=True, pull_interval=100, long_polling=False), 1),
     (Setup(keeps_progress=True, posts_subscription=True), 1),
     (Setup(8192, 7, "SYNC_FLUSH", keeps_progress=True, pull_threshold=2), 2),

@@ -109,7 +109,7 @@ HELD_MS: Final = 21_000
 """So often a consumer renews its locks; a third of how long a broker keeps them."""
 PUT_OFF: Final = AdvanceClock(5000)
 """After so long a consumer takes up what it has put off."""
-AGAIN_MS: Final = (1, 999, 1000, 4000, 4999, 5000, 5001, 9999)
+AGAIN_MS: Final = (1, 10, 999, 1000, 4000, 4999, 5000, 5001, 9999)
 """Around the times after which a consumer tries again what it has kept."""
 OF_BATCHES: Final[tuple[ConsumeStatus, ...]] = often(
     ("partly", 4), ("success", 2), ("later", 1), ("raises", 1)

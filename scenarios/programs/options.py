@@ -39,6 +39,7 @@ OPTIONS: tuple[Mapping[str, object], ...] = often(
     ({"queue_file_units": 2}, 1),
     ({"queue_file_units": 7}, 1),
     ({"max_span": 2}, 2),
+    ({"topic_threshold": 6}, 1),
     ({"pull_interval": 300}, 2),
     ({"long_polling": False}, 1),
     ({"posts_subscription": True}, 1),
@@ -46,7 +47,10 @@ OPTIONS: tuple[Mapping[str, object], ...] = often(
 """Sets of options that mean something together; a disk with an end gets some room."""
 
 _OF_BROKERS = frozenset(
-    {"max_span", "pull_interval", "long_polling", "posts_subscription"}
+    {
+        *("max_span", "topic_threshold", "pull_interval", "long_polling"),
+        "posts_subscription",
+    }
 )
 
 RENAMED = 3

@@ -13,7 +13,12 @@ from crashmq.harness.subjects.python_store import PythonStore
 from crashmq.models.brokers import broker_of
 from crashmq.models.history import OneQueue
 from crashmq.models.knowledge.allocation import share_of
-from crashmq.models.knowledge.due_pulls import ANY_TIME, DuePull, DuePulls
+from crashmq.models.knowledge.due_pulls import (
+    ANY_TIME,
+    DuePull,
+    DuePulls,
+    PullLimit,
+)
 from crashmq.models.laws.client_tasks import (
     a_client_renews_what_runs_out,
     a_client_reports_its_rounds,
@@ -223,3 +228,21 @@ def test_con_38_compares_a_report_with_what_was_seen(
 def test_con_39_allows_no_work_after_a_stop() -> None:
     assert a_stopped_consumer_does_nothing.violations("c0", 0) == []
     assert len(a_stopped_consumer_does_nothing.violations("c0", -1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("threshold", "queues", "at_most", "limit"),
+    [
+        *((9, 2, 2, PullLimit(4, 4)), (9, 2, 4, PullLimit(2, 4))),
+        *((9, 0, 2, PullLimit(4, 9)), (1, 5, 5, PullLimit(1, 1))),
+        (0, 1, 1, PullLimit(1, 1)),
+    ],
+)
+def test_a_topics_threshold_is_divided_by_the_queues(
+    threshold: int, queues: int, at_most: int, limit: PullLimit
+) -> None:
+    assert PullLimit.divided(threshold, queues, at_most) == limit
+    assert limit.may_become(PullLimit(3, 3)) == (
+        min(3, limit.least),
+        max(3, limit.most),
+    )

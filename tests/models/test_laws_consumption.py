@@ -408,6 +408,13 @@ def test_what_was_put_off_is_taken_up_within_five_seconds(
     assert bool(found) is not is_right
 
 
+def test_con_20_wants_a_queue_again_after_its_pause() -> None:
+    law = nothing_that_waits_is_forgotten
+
+    assert law.violations(AT_C0, ("a",), 9, 10) == []
+    assert len(law.violations(AT_C0, ("a",), 10, 10)) == 1
+
+
 @pytest.mark.parametrize(
     ("at_ms", "is_lasting"), [(0, False), (1, True), (29_999, True), (30_000, False)]
 )
