@@ -84,6 +84,8 @@ def _listed(group: str, topics: str, queues: int) -> tuple[StartConsumer, ...]:
     )
 
 
+OF_ANOTHER = Label(properties="RETRY_TOPIC=T9")
+"""What looks like a retry of another topic, and is none."""
 FULL = Label("TagA", "k1", flag=7, ipv6="both", properties="a=1;b=x")
 """Everything that a message has for its consumers."""
 
@@ -100,7 +102,9 @@ WORKING = replace(
     addresses=often(
         (Address("T0", 0), 4), (Address("T0", 1), 3), (Address("T1", 1), 2)
     ),
-    labels=often((Label(), 7), (Label(tags="TagA"), 2), (FULL, 1)),
+    labels=often(
+        *((Label(), 13), (Label(tags="TagA"), 4), (FULL, 2), (OF_ANOTHER, 1)),
+    ),
     sizes=often((Size(extra=16), 4), (Size(extra=200), 2)),
     burst_sizes=often((2, 3), (3, 4), (5, 3), (20, 1)),
     groups=("g",),
@@ -158,8 +162,11 @@ TELLING_ALL = replace(
         StartConsumer("c0", "b", TOPICS, broadcasts=True),
         StartConsumer("c1", "b", TOPICS, broadcasts=True, batch=2),
         StartConsumer("c2", "b", TOPICS, "last", broadcasts=True),
+        StartConsumer("d0", "d", "T1", broadcasts=True),
+        StartConsumer("d1", "d", "T1", broadcasts=True),
     ),
-    groups=("b",),
+    groups=("b", "d"),
+    resubscriptions=_everything_of(TOPICS, TOPICS, "T0", "T1"),
 )
 CRASHING = replace(
     WORKING,
@@ -304,7 +311,7 @@ FAILING = replace(
     ),
     labels=often(
         *((Label(), 4), (Label(tags="TagA", keys="k1"), 1), (Label(flag=7), 1)),
-        *((Label(ipv6="both"), 1), (FULL, 1)),
+        *((Label(ipv6="both"), 1), (FULL, 1), (OF_ANOTHER, 1)),
     ),
     sizes=often((Size(extra=16), 4), (Size(extra=60), 1)),
     burst_sizes=often((2, 6), (3, 4), (20, 1)),

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 from crashmq.models.ops import (
+    PAUSE_MS_MAX,
     AdvanceClock,
     AskBroker,
     Consume,
@@ -79,6 +80,7 @@ Doing: TypeAlias = Literal[
     "resubscribe",
     "try_again",
     "take_over",
+    "come_back",
 ]
 DOINGS: tuple[Doing, ...] = often(
     ("work", 9),
@@ -95,6 +97,7 @@ DOINGS: tuple[Doing, ...] = often(
     ("resubscribe", 2),
     ("try_again", 3),
     ("take_over", 2),
+    ("come_back", 3),
     ("commit", 4),
     ("batch", 4),
     ("begin_by_time", 1),
@@ -111,6 +114,12 @@ PUT_OFF: Final = AdvanceClock(5000)
 """After so long a consumer takes up what it has put off."""
 AGAIN_MS: Final = (1, 10, 999, 1000, 4000, 4999, 5000, 5001, 9999)
 """Around the times after which a consumer tries again what it has kept."""
+AROUND: Final = (-1, 0, 0, 1)
+"""So many ms from the end of a wait."""
+KEPT_MS: Final = 5_000
+PAUSE_MS: Final = 1_000
+PAUSE_MS_MIN: Final = 10
+"""For so long a queue in order pauses: if nothing is said, and at least."""
 OF_BATCHES: Final[tuple[ConsumeStatus, ...]] = often(
     ("partly", 4), ("success", 2), ("later", 1), ("raises", 1)
 )
@@ -162,6 +171,8 @@ def consume(draft: Draft) -> None:
             _leave_at_work(draft, client)
         case "take_over":
             _take_over(draft, client)
+        case "come_back":
+            _come_back(draft, client)
         case "reset":
             _reset(draft)
         case "resubscribe":
@@ -178,7 +189,9 @@ def _resubscribe(draft: Draft, client: str) -> None:
     group = [one for one in draft.joined.values() if one.group == who.group]
     alike = [who] if chance.one_in(STRANGERS) else group
     if chance.coin():
-        draft.add(TurnConsumer(client, "pull", 2))
+        if chance.coin():
+            draft.add(put_for(draft, who), REPUT, A_SECOND)
+        draft.add(TurnConsumer(client, "pull", chance.pick(TIMES)))
     _subscribe(draft, alike, chance.pick(told))
     if chance.coin():
         draft.add(*[draft.drawn.put() for _ in range(chance.integer(1, 3))])
@@ -209,6 +222,36 @@ def _subscribe(
         draft.joined[one.client] = replace(
             one, topics=topics, expression=expression, expression_type=kind
         )
+
+
+def _come_back(draft: Draft, client: str) -> None:
+    """Add ops: a consumer works and ends; its client begins again, and works on.
+
+    Perhaps it, with the others of its group, subscribes something else from then on. So
+    it may begin queues that it never had before those that it has worked on.
+    """
+    chance, add, who = draft.chance, draft.add, draft.joined[client]
+    told = [one for one in draft.space.resubscriptions if can_ask(one[2], draft.setup)]
+    bring(draft, client)
+    add(consumed_by(draft, client))
+    if chance.coin():
+        add(TurnConsumer(client, "persist"))
+    add(EndConsumer(client, chance.pick(ENDS)))
+    if told and chance.coin():
+        asked = chance.pick(told)
+        its = [one for one in draft.joined.values() if one.group == who.group]
+        _subscribe(draft, [one for one in its if one.client != client], asked)
+        topics, expression, kind = asked
+        who = replace(who, topics=topics, expression=expression, expression_type=kind)
+    draft.joined[client] = who
+    if chance.coin():
+        add(put_for(draft, who), REPUT)
+    add(who)
+    rebalance_all(draft)
+    if chance.coin():
+        add(TurnConsumer(client, "persist"))
+    bring(draft, client)
+    add(consumed_by(draft, client))
 
 
 def _reset(draft: Draft) -> None:
@@ -262,6 +305,9 @@ def _try_again(draft: Draft, client: str) -> None:
     them.
     """
     chance, add = draft.chance, draft.add
+    in_order = [name for name, one in draft.joined.items() if one.is_orderly]
+    if in_order and chance.coin():
+        client = chance.pick(in_order)
     failing = chance.pick(FAILING)
     add(*[draft.drawn.put() for _ in range(chance.integer(1, 3))], REPUT, LOOK)
     add(A_SECOND, TurnConsumer(client, "pull", 8))
@@ -273,11 +319,19 @@ def _try_again(draft: Draft, client: str) -> None:
     for number in range(chance.integer(1, 3)):
         if is_gone and number == 1:
             add(Restart())
-        add(AdvanceClock(chance.pick(AGAIN_MS)))
+        waits_ms = _waits_ms(draft.joined[client], soon) + chance.pick(AROUND)
+        add(AdvanceClock(waits_ms if chance.coin() else chance.pick(AGAIN_MS)))
         again = failing if chance.coin() else "success"
         add(Consume(client, times=chance.pick(TIMES), status=again, again=soon))
     if is_gone:
         add(Restart())
+
+
+def _waits_ms(who: StartConsumer, again: int) -> int:
+    """How long a consumer waits before it tries again what it has kept."""
+    if not who.is_orderly:
+        return KEPT_MS
+    return min(max(again, PAUSE_MS_MIN), PAUSE_MS_MAX) if again else PAUSE_MS
 
 
 def _consume_in_batches(draft: Draft, client: str) -> None:
@@ -447,6 +501,8 @@ def _take_over(draft: Draft, client: str) -> None:
     if chance.coin():
         add(EndConsumer(client, chance.pick(ENDS)))
         draft.joined.pop(client)
+    elif chance.coin():  # it asks for its locks in vain, and may not pull
+        add(TurnConsumer(client, "lock"), A_SECOND, TurnConsumer(client, "pull", 2))
     else:
         add(TurnConsumer(client, "rebalance"))
     for address in dict.fromkeys(draft.space.addresses):

@@ -38,6 +38,9 @@ SEEN_BY_NOBODY = 3
 CUT_SHORT = 4
 """One of so many brokers dies while it shuts down."""
 ACTIONS_OF_A_STOP = 24
+AMID_A_ROUND = 4
+"""One of so many brokers dies amid what a client asks it."""
+ACTIONS_OF_A_ROUND = 4
 STAYING = 2
 STAYS_MS: Final = often((21_000, 3), (29_000, 1))
 """Before a lease of half a minute is over."""
@@ -123,10 +126,17 @@ def _delete(draft: Draft, chosen: list[Address]) -> None:
 
 
 def _die(draft: Draft) -> None:
-    """Add ops: the broker dies during a round of dispatch, or while it shuts down."""
+    """Add ops: the broker dies during a round of dispatch, or while it shuts down.
+
+    Or amid a round of a client, which goes on with the next broker.
+    """
     chance, drawn = draft.chance, draft.drawn
     crash = Crash("power_loss") if chance.coin() else drawn.crash()
-    if chance.one_in(CUT_SHORT):
+    if draft.joined and chance.one_in(AMID_A_ROUND):
+        turn = TurnConsumer(chance.pick(tuple(draft.joined)), chance.pick(TASKS), 8)
+        both = drawn.together((turn, REPUT, RunService("flush_commit_log")))
+        draft.add(During(both, chance.integer(1, ACTIONS_OF_A_ROUND), crash))
+    elif chance.one_in(CUT_SHORT):
         draft.add(During(Shutdown(), chance.integer(1, ACTIONS_OF_A_STOP), crash))
     else:
         draft.add(During(REPUT, 1, crash))
