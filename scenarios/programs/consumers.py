@@ -120,6 +120,8 @@ KEPT_MS: Final = 5_000
 PAUSE_MS: Final = 1_000
 PAUSE_MS_MIN: Final = 10
 """For so long a queue in order pauses: if nothing is said, and at least."""
+PAUSES: Final = (0, -1, 99, 3000)
+"""What a listener in order says of it."""
 OF_BATCHES: Final[tuple[ConsumeStatus, ...]] = often(
     ("partly", 4), ("success", 2), ("later", 1), ("raises", 1)
 )
@@ -314,7 +316,7 @@ def _try_again(draft: Draft, client: str) -> None:
     is_gone = chance.coin()
     if is_gone:
         add(Shutdown())
-    soon = chance.pick(AGAIN)
+    soon = chance.pick(PAUSES if draft.joined[client].is_orderly else AGAIN)
     add(Consume(client, times=chance.pick(TIMES), status=failing, again=soon))
     for number in range(chance.integer(1, 3)):
         if is_gone and number == 1:
