@@ -40,6 +40,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     ResetObeyed,
     TaskReported,
 )
+from crashmq.models.knowledge.pull_limits import limit_of
 from crashmq.models.laws.client_tasks import (
     a_client_renews_what_runs_out,
     a_client_reports_its_rounds,
@@ -141,8 +142,9 @@ def _ask_con_3(at: PullGoesOn) -> Breaches:
 @asked(a_full_consumer_does_not_pull, on=PullGoesOn)
 def _ask_con_8(at: PullGoesOn) -> Breaches:
     max_span = at.known.setup.max_span
+    limit = limit_of(at.known, at.step, at.queue.client)
     return a_full_consumer_does_not_pull.judge(
-        at.queue, at.waiting, at.limit, at.span, max_span
+        at.queue, at.waiting, limit.most, at.span, max_span
     )
 
 

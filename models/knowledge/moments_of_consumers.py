@@ -41,7 +41,6 @@ class PullGoesOn(Moment):
     expected: Sequence[int]
     waiting: int
     span: int
-    limit: int
 
 
 @dataclass(slots=True)

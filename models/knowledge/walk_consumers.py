@@ -41,7 +41,6 @@ from crashmq.models.knowledge.consumption import (
 from crashmq.models.knowledge.knowledge import Knowledge
 from crashmq.models.knowledge.moments import At, Moment, OffsetAnswered, QueueBegun
 from crashmq.models.knowledge.moments_of_consumers import (
-    BackRefused,
     ConsumerAnswered,
     ConsumerCommitted,
     ConsumerStopped,
@@ -49,7 +48,6 @@ from crashmq.models.knowledge.moments_of_consumers import (
     LockingConsumerStopped,
     LockNeeded,
     MessageConsumed,
-    MessageSentBack,
     MessagesPulled,
     PullGoesOn,
     PullMoved,
@@ -65,13 +63,11 @@ from crashmq.models.knowledge.subscriptions import (
     Passing,
     wants_record,
 )
-from crashmq.models.knowledge.walk_due_pulls import divide_limit, limit_of
 from crashmq.models.knowledge.walk_expired import (
     begins_beside,
     is_to_end,
     saw_failed,
     saw_given,
-    saw_given_up,
     walk_expired,
 )
 from crashmq.models.knowledge.walk_locks import (
@@ -80,11 +76,8 @@ from crashmq.models.knowledge.walk_locks import (
     saw_returned,
 )
 from crashmq.models.knowledge.walk_members import OF_MEMBERS, walk_members
-from crashmq.models.knowledge.walk_sends import saw_send
+from crashmq.models.knowledge.walk_sent import walk_sent
 from crashmq.models.knowledge.walk_tasks import walk_change
-from crashmq.models.knowledge.walk_topics import saw_topics_needed
-from crashmq.models.messages import MessageToPut
-from crashmq.models.observations import Put
 
 _NO_OFFSET = frozenset({NO_OFFSET})
 _NO_MESSAGE: frozenset[str] = frozenset()
@@ -118,10 +111,7 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
         case ConsumerEnded(client, how, work):
             if how == "stop":
                 yield from _gives_back(at, client, ())
-                yield from _stopped(at, client, at_ms)
-                if at.step.is_undisturbed:
-                    took_ms = at_ms - at.step.entries[0].at_ms
-                    yield ConsumerStopped(*at, client, took_ms, work)
+                yield from _stopped(at, client, at_ms, work)
             if not at.step.is_alone:
                 known.may_have_written(client)
             known.ended(client, how)
@@ -130,7 +120,6 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
         case QueuesHeld(client, queues):
             yield from _gives_back(at, client, queues)
             yield from walk_change(at, client, queues)
-            divide_limit(at, client, queues)
             known.holds(client, queues, granted_beside(at, client))
         case LocksAnswered():
             yield from saw_locks(at, event, at_ms)
@@ -161,10 +150,8 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             yield from _saw_consumed(at, event, at_ms)
         case ListenerReturned() | ExpiredCleaned():
             yield from walk_expired(at, event, at_ms)
-        case SentBack() | SendBackRefused():
-            yield from _saw_back(at, event, at_ms)
-        case SendAnswered():
-            yield from saw_send(at, event, at_ms)
+        case SentBack() | SendBackRefused() | SendAnswered():
+            yield from walk_sent(at, event, at_ms)
         case ResetTold(queue, offset):
             known.told_to_begin(queue, offset)
             at.known.progress.due.told[queue] = offset
@@ -195,8 +182,7 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
         expected = (share.asked, *share.ends)
         span = _span_of(at, queue, goes_on)
         waiting = len(goes_on.waiting)
-        limit = limit_of(at, queue.client).most
-        yield PullGoesOn(*at, queue, queue_offset, expected, waiting, span, limit)
+        yield PullGoesOn(*at, queue, queue_offset, expected, waiting, span)
         known.shares[queue] = goes_on._replace(wanted=_wanted(at, queue))
         return
     taken, life, is_anew = known.taken.pop(queue, None), known.life, False
@@ -465,10 +451,13 @@ def _gives_back(
             yield _given_back(at, queue)
 
 
-def _stopped(at: At, client: str, at_ms: int) -> Iterator[Moment]:
-    """Yield a moment if a locking consumer could tell a broker that it stops."""
+def _stopped(at: At, client: str, at_ms: int, work: int) -> Iterator[Moment]:
+    """Yield how a consumer has stopped, and if it locks, what it had to unlock."""
     known = at.known.consumption
-    if not known.is_locking(client) or not at.step.is_undisturbed:
+    if not at.step.is_undisturbed:
+        return
+    yield ConsumerStopped(*at, client, at_ms - at.step.entries[0].at_ms, work)
+    if not known.is_locking(client):
         return
     if at.now.max_phy_offset >= 0:
         # It may have been granted others before it failed to begin with them.
@@ -500,61 +489,3 @@ def _needs_lock(at: At, queue: OneQueue) -> Iterator[Moment]:
         return  # an answer that it was granted may have come after a later refusal
     if known.is_locking(queue.client):
         yield LockNeeded(*at, queue, queue in known.locks.of_clients)
-
-
-def _saw_back(
-    at: At, event: SentBack | SendBackRefused, at_ms: int
-) -> Iterator[Moment]:
-    known, unique_key = at.known.consumption, key_in(event.record)
-    given = decode_record(event.record)
-    if isinstance(event, SendBackRefused):
-        copies = [one for one, _ in _copies_of(at, given)]
-        yield BackRefused(*at, event.queue, event.code, event.is_put, given, copies)
-        return
-    is_late = known.is_of_before(event.queue, unique_key, given.queue_offset)
-    yield from saw_given_up(at, event.queue, event.record, at_ms)
-    known.was_sent_back(event.queue, unique_key)
-    if not is_late and begins_beside(at, event.queue):
-        known.was_cut_short(event.queue, unique_key)
-    consumed = known.consumed_before if is_late else known.consumed_one
-    consumed(event.queue, unique_key)
-    known.may_have_committed_all(event.queue)
-    yield _sent_back(at, event.queue, given)
-    yield from saw_topics_needed(at, event.queue.group)
-
-
-def _copies_of(at: At, given: Record) -> list[tuple[MessageToPut, Put | None]]:
-    """The puts of the step that hold a message after one more try, with answers."""
-    unique_key = given.properties.get("UNIQ_KEY", "")
-    return [
-        (message, answer)
-        for message, answer in at.step.puts
-        if message.unique_key == unique_key
-        and message.reconsume_times == given.reconsume_times + 1
-        and not message.is_delivered
-    ]
-
-
-def _sent_back(at: At, queue: OneQueue, given: Record) -> MessageSentBack:
-    """The moment at which the broker has stored a message sent back."""
-    events = [one.event for one in at.step.entries]
-    unique_key, tries = given.properties.get("UNIQ_KEY", ""), given.reconsume_times
-    copies = [
-        message
-        for message, answer in _copies_of(at, given)
-        if answer is not None and answer.status == "PUT_OK"  # else its consumer has it
-    ]
-    # Several consumers may have had it, before or after a crash: then it came again
-    # more than once, and may be given back as often in one step.
-    told = [
-        decode_record(event.record)
-        for event in events
-        if isinstance(event, SentBack) and event.queue.group == queue.group
-    ]
-    alike = [
-        one
-        for one in told
-        if one.properties.get("UNIQ_KEY", "") == unique_key
-        and one.reconsume_times == tries
-    ]
-    return MessageSentBack(*at, queue, given, copies, len(alike))

@@ -31,7 +31,6 @@ from crashmq.models.knowledge.due_pulls import (
     REFUSED_MS,
     DuePull,
     DuePulls,
-    PullLimit,
     PullState,
 )
 from crashmq.models.knowledge.moments import At, Moment
@@ -41,7 +40,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     PullTimed,
     QueueRetaken,
 )
-from crashmq.models.knowledge.reference import QueueKey
+from crashmq.models.knowledge.pull_limits import limit_of, limits_perhaps_divided
 from crashmq.models.observations import Ran, Skipped
 from crashmq.models.ops import Consume, TurnConsumer
 
@@ -60,7 +59,7 @@ def walk_due_pulls(at: At) -> Iterator[Moment]:
     """Record what consumers pulled; yield what they pulled or had to pull."""
     step, due = at.step, at.known.progress.due
     kinds = step.kinds
-    due.limits |= {one: limit_of(at, one) for one in sorted(_perhaps_divided(at))}
+    due.limits |= limits_perhaps_divided(at)
     if not due.pulls and kinds.isdisjoint(_OF_PULLS):
         return
     began_ms, now_ms = step.entries[0].at_ms, step.entries[-1].at_ms
@@ -274,7 +273,7 @@ def _delay_ms(at: At, queue: OneQueue, pull: DuePull) -> int:
     at_most = pull.brought - len(share.worked - share.cut_short)
     may_be_full = (
         share.was_moved
-        or at_most > limit_of(at, queue.client).least
+        or at_most > limit_of(at.known, at.step, queue.client).least
         or (not op.is_orderly and _may_lie_apart(at, queue, share, at_most))
     )
     return FLOW_CONTROL_MS if may_be_full else 0
@@ -297,7 +296,10 @@ def _is_filled(at: At, queue: OneQueue) -> bool:
     share = at.known.consumption.shares.get(queue)
     if share is None or len(share.ends) != 1:
         return False
-    return len(share.newest - share.worked) > limit_of(at, queue.client).most
+    return (
+        len(share.newest - share.worked)
+        > limit_of(at.known, at.step, queue.client).most
+    )
 
 
 def _is_full(at: At, queue: OneQueue) -> bool:
@@ -306,41 +308,7 @@ def _is_full(at: At, queue: OneQueue) -> bool:
     if share is None:
         return False
     surely = share.waiting | share.newest - share.worked
-    return len(share.ends) < 2 and len(surely) > limit_of(at, queue.client).most
-
-
-def limit_of(at: At, client: str) -> PullLimit:
-    """How many messages of a queue may wait before a consumer stops pulling it."""
-    threshold = at.known.setup.pull_threshold
-    its = PullLimit(threshold, threshold)
-    limit = at.known.progress.due.limits.get(client, its)
-    if client in _perhaps_divided(at):
-        limit = limit.may_become(PullLimit(1, max(at.known.setup.topic_threshold, 1)))
-    return limit
-
-
-def _perhaps_divided(at: At) -> frozenset[str]:
-    """The clients whose limits may change in the step in ways that are unknown."""
-    if at.known.setup.topic_threshold < 0 or at.step.is_undisturbed:
-        return frozenset()
-    turns = [one for one in at.step.acts if isinstance(one, TurnConsumer)]
-    return frozenset([one.client for one in turns if one.task == "rebalance"])
-
-
-def divide_limit(at: At, client: str, queues: tuple[QueueKey, ...]) -> None:
-    """Record that a consumer's queues are now ``queues``, which may change its limit.
-
-    Only a rebalance changes it, and only if queues of a subscribed topic came or went.
-    Then those of topics that are subscribed no more may still have counted.
-    """
-    threshold, op = at.known.setup.topic_threshold, at.step.op
-    is_rebalance = isinstance(op, TurnConsumer) and op.task == "rebalance"
-    if threshold < 0 or not (is_rebalance and at.step.is_undisturbed):
-        return
-    due, known = at.known.progress.due, at.known.consumption
-    before, one = known.held.get(client, ()), known.living.get(client)
-    now = PullLimit.divided(threshold, len(queues), len({*before, *queues}))
-    topics = () if one is None else (*one.topics.split(","), RETRY_PREFIX + one.group)
-    if not any(topic in topics for topic, _ in {*before} ^ {*queues}):
-        now = limit_of(at, client).may_become(now)
-    due.limits[client] = now
+    return (
+        len(share.ends) < 2
+        and len(surely) > limit_of(at.known, at.step, queue.client).most
+    )

@@ -29,6 +29,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     QueuesTaken,
     TaskReported,
 )
+from crashmq.models.knowledge.pull_limits import divide_limit
 from crashmq.models.knowledge.reference import QueueKey
 from crashmq.models.knowledge.subscriptions import EVERYTHING
 from crashmq.models.observations import Done, Ran
@@ -71,6 +72,7 @@ def _subscribed(at: At, op: StartConsumer | Resubscribe) -> Iterator[Moment]:
 
 def walk_change(at: At, client: str, queues: tuple[QueueKey, ...]) -> Iterator[Moment]:
     """Yield what a rebalance had to tell and report if it changes a client's queues."""
+    divide_limit(at, client, queues)
     op, known = at.step.op, at.known.consumption
     is_rebalance = isinstance(op, TurnConsumer) and op.task == "rebalance"
     if not is_rebalance or not _is_undisturbed(at) or client not in known.living:

@@ -165,16 +165,15 @@ class OpDrawer:
         """A batch, its messages sized as those of single puts."""
         space, pick = self._space, self._chance.pick
         sizes = [pick(space.sizes) for _ in range(pick(space.batch_counts))]
-        return put_batch(
+        batch = put_batch(
             self._log_file_size,
             pick(space.addresses),
             tuple(sizes),
             pick(space.labels),
             pick(PROPERTY_ENDS),
             pick(CUTS),
-            pick(NEGATIVE),
-            pick(SAYS),
         )
+        return replace(batch, negative=pick(NEGATIVE), says=pick(SAYS))
 
     def stock(self, address: Address | None = None) -> Op:
         """Put a batch of 6 to 24 small messages into a queue, for groups to read."""

@@ -384,8 +384,6 @@ def put_batch(
     label: Label,
     properties_end: str = PROPERTY_END,
     cut: int = 0,
-    negative: BatchLength = "none",
-    says: int = -1,
 ) -> PutBatch:
     """The batch for these choices; of the label only properties are used."""
     puts = [put_message(log_file_size, address, size, label) for size in sizes]
@@ -399,8 +397,6 @@ def put_batch(
         label.multi_dispatch,
         properties_end,
         cut,
-        negative,
-        says,
     )
 
 
