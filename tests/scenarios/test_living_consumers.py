@@ -24,7 +24,7 @@ from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 from crashmq.scenarios.programs.workload import program_for
 
 SUBSCRIPTIONS = SCENARIOS["subscriptions"]
-PROGRAMS = [program_for(SUBSCRIPTIONS, 1, episode) for episode in range(300)]
+PROGRAMS = [program_for(SUBSCRIPTIONS, 1, episode) for episode in range(400)]
 
 
 def plain(ops: tuple[Op, ...]) -> Iterator[Op]:
