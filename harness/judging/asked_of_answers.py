@@ -15,7 +15,7 @@ from crashmq.models.knowledge.moments import (
     PutsOver,
     StatisticsSeen,
 )
-from crashmq.models.knowledge.walk_start import reads_in_a_window
+from crashmq.models.knowledge.start_over import reads_in_a_window
 from crashmq.models.laws.deletion import a_full_disk_takes_no_put, no_put_fills_the_disk
 from crashmq.models.laws.marks import acknowledged_is_flushed
 from crashmq.models.laws.putting import (

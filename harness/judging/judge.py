@@ -35,8 +35,8 @@ from crashmq.models.knowledge.moments_of_consumers import (
 )
 from crashmq.models.knowledge.reference import ReferenceModel
 from crashmq.models.knowledge.sharing import covered
+from crashmq.models.knowledge.start_over import start_over
 from crashmq.models.knowledge.walk_opaque import walk_for
-from crashmq.models.knowledge.walk_start import start_over
 from crashmq.models.observations import (
     HalfMade,
     Positions,

@@ -188,9 +188,13 @@ DISOWNED = (
         setups=often(
             (Setup(), 6),
             (Setup(flush_mode="SYNC_FLUSH", queue_file_units=7), 2),
+            (Setup(log_file_size=8192, queue_file_units=10), 2),
             (Setup(adopt=True), 3),
             (_SERVING, 3),
-            (replace(_SERVING, adopt=True), 1),
+            (
+                replace(_SERVING, adopt=True, log_file_size=16384, queue_file_units=40),
+                1,
+            ),
             (_INDEXING, 2),
             (replace(_INDEXING, queue_ext_size=100), 1),
             (replace(_CLEANING, adopt=True), 1),

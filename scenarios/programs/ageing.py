@@ -39,6 +39,12 @@ LEAVES_FOR_LATER: Final = ("flush_commit_log", "commit", "flush_consume_queue")
 PUTS_MAX: Final = 12
 
 
+def perhaps_dispatch(draft: Draft) -> None:
+    """Add a round of dispatch, as often as the space says."""
+    if draft.chance.pick(draft.space.served_first):
+        draft.add(RunService("reput"))
+
+
 def settle(draft: Draft, path: str) -> None:
     """Add ops: restart the store, then as ``tell``, with the flush of ``path``."""
     draft.add(Restart())

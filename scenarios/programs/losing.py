@@ -24,6 +24,7 @@ from crashmq.scenarios.programs.ageing import (
     clean_now,
     flush_and_dispatch,
     pass_expiry,
+    perhaps_dispatch,
     roll,
     tell,
 )
@@ -62,12 +63,6 @@ CLEANS = 3
 DELETIONS_BY: tuple[DeletionKind, ...] = often(
     ("alone", 2), ("crash", 1), ("amid dispatch", 1), ("in company", 1), ("fault", 1)
 )
-
-
-def perhaps_dispatch(draft: Draft) -> None:
-    """Add a round of dispatch, as often as the space says."""
-    if draft.chance.pick(draft.space.served_first):
-        draft.add(RunService("reput"))
 
 
 def damage(draft: Draft) -> None:

@@ -16,18 +16,17 @@ from typing import TypeAlias
 from crashmq.models.ops import EVERYTHING, Capability, Op
 from crashmq.models.program import Program, Setup
 from crashmq.scenarios.catalogue.scenarios import Scenario
-from crashmq.scenarios.programs.ageing import serve, wait
+from crashmq.scenarios.programs.ageing import perhaps_dispatch, serve, wait
 from crashmq.scenarios.programs.chance import Chance, SeededChance
 from crashmq.scenarios.programs.consuming import progress
 from crashmq.scenarios.programs.crashing import crash, first_start, restart
 from crashmq.scenarios.programs.delaying import delay
-from crashmq.scenarios.programs.disowning import disown
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.faulting import fault, fill_after_all
 from crashmq.scenarios.programs.filtering import filtering
+from crashmq.scenarios.programs.harming import OF_FILES
 from crashmq.scenarios.programs.holding import hold
 from crashmq.scenarios.programs.living import OF_CONSUMERS
-from crashmq.scenarios.programs.losing import damage, delete, expire, perhaps_dispatch
 from crashmq.scenarios.programs.meeting import contend, interleave, together
 from crashmq.scenarios.programs.overlapping import overlap
 from crashmq.scenarios.programs.restricting import within
@@ -160,11 +159,8 @@ PHRASES: dict[Kind, Phrase] = {
     "together": together,
     "contend": contend,
     "overlap": overlap,
-    "damage": damage,
-    "disown": disown,
-    "expire": expire,
+    **OF_FILES,
     "fill": fill_after_all,
-    "delete": delete,
     "progress": progress,
     "hold": hold,
     "filter": filtering,

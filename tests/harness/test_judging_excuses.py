@@ -7,7 +7,8 @@ import pytest
 from crashmq.harness.episodes.episode import EpisodeResult, run_program
 from crashmq.models.files.store_image import read_store
 from crashmq.models.knowledge.reference import ReferenceModel
-from crashmq.models.knowledge.walk_start import deletions_known, extended
+from crashmq.models.knowledge.start_over import extended
+from crashmq.models.knowledge.walk_start import deletions_known
 from crashmq.models.ops import (
     AdvanceClock,
     Crash,
