@@ -328,16 +328,12 @@ def _ask_dsp_1(at: DispatchSeen) -> Breaches:
     return queues_come_before_the_index.judge(at.look.image(), slots, newest)
 
 
-def _duplicates(at: DispatchSeen) -> bool:
-    return at.known.setup.duplicates and at.known.setup.keeps_progress
-
-
 @asked(
     dispatched_is_replicated,
     on=DispatchSeen,
     needs=(Fact.IS_REPLICATED, Fact.WRITTEN_STAYS, Fact.UNDAMAGED_LOG, Fact.UNTOUCHED),
-    where=_duplicates,
+    where=lambda at: at.known.setup.duplicates,
 )
 def _ask_dsp_2(at: DispatchSeen) -> Breaches:
-    replicated = at.known.progress.pulls.replicated
+    _, replicated = at.known.rounds.replicated
     return dispatched_is_replicated.judge(at.look.image(), at.now, replicated)

@@ -14,7 +14,11 @@ from crashmq.models.laws.removals import (
 )
 
 KEPT = (Fact.DISK_WORKED, Fact.DISK_WORKS, Fact.SYNCED_STAYS, Fact.WRITTEN_STAYS)
-WHILE_IT_RUNS = (*KEPT, Fact.LIVES, Fact.UNTOUCHED, Fact.UNDAMAGED_LOG)
+WHILE_IT_RUNS = (
+    # Also after failures: what one has kept from being durable, nothing may build on.
+    *(Fact.DISK_WORKS, Fact.SYNCED_STAYS, Fact.WRITTEN_STAYS),
+    *(Fact.LIVES, Fact.UNTOUCHED, Fact.UNDAMAGED_LOG),
+)
 
 
 def _below(at: FileTaken, *folders: str) -> bool:

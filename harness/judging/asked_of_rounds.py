@@ -67,6 +67,21 @@ def _ask_fl_13(at: PositionsSeen) -> Breaches:
 
 
 @asked(
+    what_is_stored_is_confirmed,
+    on=PositionsSeen,
+    needs=(
+        *(Fact.STORES_AS_ROCKETMQ, Fact.IS_REPLICATED, Fact.WRITTEN_STAYS),
+        *(Fact.UNDAMAGED_LOG, Fact.UNTOUCHED),
+    ),
+    where=lambda at: at.now.confirm_offset >= 0 and at.known.setup.duplicates,
+)
+def _ask_fl_13_of_replicas(at: PositionsSeen) -> Breaches:
+    replicated, _ = at.known.rounds.replicated
+    mode = at.known.model.flush_mode
+    return what_is_stored_is_confirmed.judge(mode, at.now, replicated)
+
+
+@asked(
     round_answers_whom_it_covers,
     on=PutsWaited,
     needs=(Fact.LIVES, Fact.NOT_STOPPING, Fact.DISK_WORKS),

@@ -60,6 +60,7 @@ from crashmq.models.laws.recovery import (
 from crashmq.models.laws.registry import Law
 from crashmq.models.laws.topic_deletion import (
     deletions_are_remembered,
+    expired_deletions_are_forgotten,
     record_of_deletions_is_whole,
 )
 from crashmq.models.observations import Refused, Started
@@ -263,6 +264,19 @@ def _ask_rec_13(at: StoreUp) -> Breaches:
 def _ask_cp_4_at_store_up(at: StoreUp) -> Breaches:
     left = at.left.checkpoint
     return marks_never_move_backwards.judge(at.found.checkpoint, left)
+
+
+@asked(
+    expired_deletions_are_forgotten,
+    on=StoreUp,
+    needs=(*WELL_FOUND, Fact.UNDAMAGED_LOG),
+    where=lambda at: bool(at.left.commit_log.deleted.places),
+)
+def _ask_del_17(at: StoreUp) -> Breaches:
+    log = at.left.commit_log
+    return expired_deletions_are_forgotten.judge(
+        log.deleted.places, max(0, log.min_phy_offset)
+    )
 
 
 @asked(recovered_log_is_a_prefix, on=RotRecovered)

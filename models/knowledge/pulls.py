@@ -38,8 +38,6 @@ class Pulls(Forked):
             was told and which nobody has followed.
         next_offsets: by group, topic and queue, where the group may pull next by its
             last pull; -1: by its committed offset.
-        replicated: the phy_offset up to which replicas have the log, in a store that
-            waits for them.
     """
 
     open: dict[int, OpenPull] = field(default_factory=dict)
@@ -47,7 +45,6 @@ class Pulls(Forked):
     behind: dict[OffsetKey, bool] = field(default_factory=dict)
     told: dict[OffsetKey, int] = field(default_factory=dict)
     next_offsets: dict[OffsetKey, frozenset[int]] = field(default_factory=dict)
-    replicated: int = 0
 
     def ended(self) -> None:
         """Record the end of the broker's run, which knew where groups pull next."""

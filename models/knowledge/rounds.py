@@ -1,4 +1,4 @@
-"""When each flush or commit service last had a thorough round in this run of a store.
+"""What rounds have done in this run of a store, and what they must do next.
 
 A flush round normally writes whole pages only. Once the thorough interval has passed
 since the last thorough round, it writes everything; so does the first round of a run.
@@ -55,12 +55,15 @@ class Rounds(Forked):
             thorough flush of the queues.
         index_until: full index files of records below this phy_offset are on the
             medium, by a flush of the index that had work.
+        replicated: in a store that waits for replicas, bounds of the phy_offset up to
+            which these have the log, as far as the store was told.
     """
 
     thorough: dict[str, Within] = field(default_factory=dict)
     begun_at: int = -1
     durable_until: int = 0
     index_until: int = 0
+    replicated: tuple[int, int] = (0, 0)
 
     def end_life(self) -> None:
         """Forget everything, since no store runs."""

@@ -68,7 +68,12 @@ from crashmq.models.knowledge.walk_progress import (
 )
 from crashmq.models.knowledge.walk_pulls import walk_pulls
 from crashmq.models.knowledge.walk_reads import walk_reads, walk_reads_of
-from crashmq.models.knowledge.walk_rounds import walk_asked, walk_removals, walk_turned
+from crashmq.models.knowledge.walk_rounds import (
+    saw_replicas,
+    walk_asked,
+    walk_removals,
+    walk_turned,
+)
 from crashmq.models.knowledge.walk_start import walk_start
 from crashmq.models.messages import FILLER_SIZE_MIN, MessageToPut
 from crashmq.models.observations import (
@@ -113,6 +118,8 @@ def _walk_step(at: At) -> Iterator[Moment]:
         yield CheckedReads(*at)
     if not step.is_alone:
         known.saw_faults(step, at.look.unsynced_from)
+    if known.setup.duplicates:
+        saw_replicas(at)
     if known.tampering.log_has_hidden_rot:
         known.progress.topics.is_doubtful = True
         known.progress.groups.forget()

@@ -14,9 +14,7 @@ from crashmq.models.history import (
     BrokerPullAsked,
     BrokerPullHeld,
     LifeEnded,
-    ReplicasConfirmed,
     RoundsEnded,
-    StartEnded,
     StopEnded,
 )
 from crashmq.models.knowledge.moments import At, FilteredPullOver, Moment
@@ -39,15 +37,14 @@ from crashmq.models.observations import (
     BrokerPulled,
     FilteredPull,
     Ran,
-    Started,
     Stopped,
 )
 from crashmq.models.ops import PullFiltered, PullThroughBroker, RunService
 
 _OF_PULLS = frozenset(
     {
-        *(BrokerPullAsked, BrokerPullHeld, BrokerPullAnswered, ReplicasConfirmed),
-        *(StartEnded, LifeEnded, StopEnded, RoundsEnded),
+        *(BrokerPullAsked, BrokerPullHeld, BrokerPullAnswered),
+        *(LifeEnded, StopEnded, RoundsEnded),
     }
 )
 _OF_PULLS_OR_TOPICS = _OF_PULLS | Topics.SEES
@@ -89,10 +86,6 @@ def walk_pulls(at: At) -> Iterator[Moment]:
                 )
                 if not (is_woken or number in pulls.resets):
                     yield from _filtered(at, op, answer)
-            case ReplicasConfirmed(phy_offset):
-                pulls.replicated = max(pulls.replicated, phy_offset)
-            case StartEnded(seen=Started()) if at.known.setup.duplicates:
-                pulls.replicated = max(at.now.reput_from_offset, _listed_until(at))
             case LifeEnded():
                 pulls.open.clear()
             case StopEnded(seen=Stopped()):
@@ -146,13 +139,6 @@ def _left(at: At, pulls: Pulls) -> Iterator[Moment]:
     left = [*pulls.open.values()]
     pulls.open.clear()
     yield PullsLeft(*at, left)
-
-
-def _listed_until(at: At) -> int:
-    """Where the newest record with a consume queue unit ends: a confirmed bound."""
-    queues = at.look.image().consume_queues
-    last = [queue.units[-1] for queue in queues if queue.units]
-    return max([unit.phy_offset + unit.size for unit in last], default=0)
 
 
 def _visible(at: At, pull: PullThroughBroker) -> VisibleQueue:

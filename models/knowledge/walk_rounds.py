@@ -13,7 +13,9 @@ from crashmq.models.files.places import is_of_a_store
 from crashmq.models.history import (
     PutAnswered,
     PutAsked,
+    ReplicasConfirmed,
     RoundDone,
+    StartEnded,
     Step,
     TakenAway,
     TimePassed,
@@ -26,8 +28,10 @@ from crashmq.models.knowledge.moments_of_rounds import (
     RoundTurned,
     ServiceAsked,
 )
-from crashmq.models.observations import Ran, Skipped
+from crashmq.models.observations import Ran, Skipped, Started
 from crashmq.models.ops import RunService
+
+_OF_REPLICAS = frozenset({ReplicasConfirmed, StartEnded})
 
 
 def walk_turned(at: At) -> Iterator[Moment]:
@@ -58,6 +62,31 @@ def walk_turned(at: At) -> Iterator[Moment]:
         of_host = [done.service for _, done in step.turned]
         for service in dict.fromkeys((*step.services, *of_host)):
             rounds.saw_unclear(step, service)
+
+
+def saw_replicas(at: At) -> None:
+    """Note how far replicas have the log, by what they confirm and what a start found.
+
+    What any queue lists at a start was confirmed before.
+    """
+    step, rounds = at.step, at.known.rounds
+    for entry in step.entries if not step.kinds.isdisjoint(_OF_REPLICAS) else ():
+        match entry.event:
+            case ReplicasConfirmed(phy_offset):
+                least, most = rounds.replicated
+                rounds.replicated = max(least, phy_offset), max(most, phy_offset)
+            case StartEnded(seen=Started()):
+                found = max(at.now.reput_from_offset, _listed_until(at))
+                rounds.replicated = (found if step.is_alone else 0), found
+            case _:
+                pass
+
+
+def _listed_until(at: At) -> int:
+    """Where the newest record with a ConsumeQueue unit ends."""
+    queues = at.look.image().consume_queues
+    last = [queue.units[-1] for queue in queues if queue.units]
+    return max([unit.phy_offset + unit.size for unit in last], default=0)
 
 
 def walk_asked(at: At) -> Iterator[Moment]:

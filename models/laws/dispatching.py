@@ -49,7 +49,7 @@ def queues_come_before_the_index(
 @law(
     "DSP-2",
     "with duplicationEnable, a record is dispatched only once the replicas have "
-    "confirmed all of its bytes",
+    "confirmed all of its bytes, and confirm_offset is not past what they have",
     catalogue="I4 I13",
 )
 def dispatched_is_replicated(
@@ -62,6 +62,8 @@ def dispatched_is_replicated(
     Source: ReputMessageService#doReput, DefaultMessageStore#getConfirmOffset.
     """
     expected = f"at most {replicated}, what replicas have"
+    if now.confirm_offset > replicated:
+        yield Violation("confirm_offset", f"{now.confirm_offset}", expected)
     if now.reput_from_offset > replicated:
         yield Violation("reput_from_offset", f"{now.reput_from_offset}", expected)
     for queue in image.consume_queues:

@@ -231,15 +231,23 @@ def dispatched_is_confirmed(mode: FlushMode, now: Positions) -> Iterator[Violati
 @law(
     "FL-13",
     "confirm_offset is not behind flushed_where (SYNC_FLUSH) or committed_where "
-    "(ASYNC_FLUSH), so that stored messages can be dispatched and pulled",
+    "(ASYNC_FLUSH) or, with duplicationEnable, what replicas have confirmed of that, "
+    "so that stored messages can be dispatched and pulled",
     catalogue="I13 I19",
 )
-def what_is_stored_is_confirmed(mode: FlushMode, now: Positions) -> Iterator[Violation]:
-    """Asked after every step of a store that waits for no replicas.
+def what_is_stored_is_confirmed(
+    mode: FlushMode, now: Positions, replicated: int | None = None
+) -> Iterator[Violation]:
+    """Asked after every step.
 
-    Source: CommitLog#getConfirmOffset.
+    ``replicated`` is the phy_offset up to which replicas have confirmed the log in this
+    run, or had before it; None for a store that waits for no replicas.
+
+    Source: CommitLog#getConfirmOffset, DefaultMessageStore#getConfirmOffset.
     """
     least = now.flushed_where if mode == "SYNC_FLUSH" else now.committed_where
+    if replicated is not None:
+        least = min(least, replicated)
     if now.confirm_offset < least:
         yield Violation("confirm_offset", f"{now.confirm_offset}", f"at least {least}")
 

@@ -190,3 +190,23 @@ def deletion_is_refused_with_reason(why: str) -> Iterator[Violation]:
     A disk that is only nearly full stops puts, not deletions, which make room.
     """
     yield Violation("deletion", f"it was refused: {why}", "the messages go")
+
+
+@law(
+    "DEL-17",
+    "after a start, the deleted-topics file names only deletions of which the "
+    "CommitLog may still have records",
+    catalogue="I14 I20",
+)
+def expired_deletions_are_forgotten(
+    deleted: Mapping[QueueKey, int], log_min: int
+) -> Iterator[Violation]:
+    """``deleted`` is what the start has left in the file, with where the records die.
+
+    Else the file grows with every topic that was ever deleted, and each dispatched
+    record is looked up in it.
+    """
+    for (topic, queue_id), at in sorted(deleted.items()):
+        if at <= log_min:
+            seen = f"{topic}/{queue_id} is dead below {at}"
+            yield Violation(DELETED_PATH, seen, f"none before {log_min}: expired")

@@ -11,6 +11,7 @@ from crashmq.models.laws.marks import (
     marks_lie_in_the_log,
     round_flushes_what_is_enough,
     served_is_confirmed,
+    what_is_stored_is_confirmed,
 )
 from crashmq.models.laws.putting import gave_up
 from crashmq.models.laws.recovery import services_have_caught_up
@@ -94,6 +95,25 @@ def test_what_the_mode_does_not_confirm_breaks_fl_6(
     now = positions(100, 200, reput, confirm)
 
     assert len(dispatched_is_confirmed.violations(mode, now)) == broken
+
+
+@pytest.mark.parametrize(
+    ("mode", "replicated", "least"),
+    [
+        ("ASYNC_FLUSH", None, 200),
+        ("SYNC_FLUSH", None, 100),
+        ("ASYNC_FLUSH", 150, 150),
+        ("SYNC_FLUSH", 150, 100),
+        ("ASYNC_FLUSH", 0, 0),
+    ],
+)
+def test_what_is_stored_and_replicated_and_not_confirmed_breaks_fl_13(
+    mode: FlushMode, replicated: int | None, least: int
+) -> None:
+    law = what_is_stored_is_confirmed
+
+    assert not law.violations(mode, positions(100, 200, 0, least), replicated)
+    assert law.violations(mode, positions(100, 200, 0, least - 1), replicated)
 
 
 @pytest.mark.parametrize(("confirm", "broken"), [(200, 0), (199, 1), (0, 2)])

@@ -13,6 +13,7 @@ from crashmq.models.laws.judged import Judged
 from crashmq.models.laws.topic_deletion import (
     deletion_ends_where_the_log_did,
     deletions_are_remembered,
+    expired_deletions_are_forgotten,
     no_unit_points_at_the_dead,
     nothing_is_left_of_the_deleted,
     record_of_deletions_is_whole,
@@ -99,6 +100,15 @@ def test_of_what_was_deleted_no_file_must_be_left() -> None:
     assert [found.where for found in law.violations(files, "T0", 1)] == [queue, beside]
     assert len(law.violations(files, "T0", -1)) == 3
     assert law.violations(files, "T1", -1) == []
+
+
+def test_a_deletion_is_forgotten_once_all_its_records_have_expired() -> None:
+    law = expired_deletions_are_forgotten
+    deletions = {TOPIC: 100, ("T1", 0): 101}
+
+    assert not law.violations(deletions, 99)
+    assert len(law.violations(deletions, 100)) == 1
+    assert len(law.violations(deletions, 101)) == 2
 
 
 def test_what_is_retained_stays_and_what_goes_is_counted() -> None:

@@ -104,6 +104,7 @@ LIES_OF_FILES = (
     files("DEL-8", dead("1 -1 T0"), ONE),
     files("DEL-8", dead("1 0 T0"), ONE),
     files("DEL-9", dead("1 -1 T1"), AGAIN),
+    files("DEL-17", dead("0 -1 T1"), AGAIN),
     files("IX-5", patched("index/", 40, bytes(16)), LISTED),
     files("IX-7", 'files["index/odd"] = b""', LISTED),
     files(
