@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from crashmq.models.ops import During, Op, Restart, Shutdown
+from crashmq.models.ops import Crash, During, Op, Restart, RunService, Shutdown
 from crashmq.scenarios.programs.ageing import tell
 from crashmq.scenarios.programs.draft import Draft
-from crashmq.scenarios.programs.space import InterruptedKind
+from crashmq.scenarios.programs.space import Address, InterruptedKind
 
 RETOLD = 4
 """After one crash of so many it is said what the start has taken for durable."""
 
+
+MAKING = 4
+"""One crash of so many comes while the first files of a queue are made."""
+
+NEW_QUEUES = (4, 7)
+"""The ids of such queues, at least and at most; others have lower ones."""
+
+NEW_PUTS_MAX = 5
+MAKING_ACTIONS = 9
+"""The most messages of such a queue, and disk actions that make its first file."""
 
 FIRST_CUT_SHORT = 2
 """Of so many first starts one is cut short by a crash."""
@@ -45,13 +55,39 @@ def restart(draft: Draft) -> None:
 def crash(draft: Draft) -> None:
     """Add ops: a crash, perhaps crashes of its recovery, and a restart."""
     chance, space = draft.chance, draft.space
-    crash_during(draft, *crowded(draft, *interrupted(draft)))
+    # A broker's topics have the queues that their table says.
+    is_making = not draft.setup.keeps_progress and chance.one_in(MAKING)
+    begun = making(draft) if is_making else interrupted(draft)
+    if is_making and "process_kill" in space.crash_kinds and chance.coin():
+        # So that what was made is there, and nobody knows whether it is durable.
+        draft.add(During(*begun, Crash("process_kill")))
+    else:
+        crash_during(draft, *crowded(draft, *begun))
     for _ in range(chance.pick(space.recovery_crashes)):
         at_action = chance.number(space.at_actions.restart)
         crash_during(draft, Restart(), at_action)
     draft.add(Restart())
-    if chance.one_in(RETOLD):
+    if is_making or chance.one_in(RETOLD):
         tell(draft, "flush_consume_queue")
+
+
+def making(draft: Draft) -> tuple[Op, int]:
+    """Add puts into a new queue; returns their dispatch, and a disk action of it.
+
+    After a crash what it has made may be there, and not be durable; or units may be
+    there whose messages are lost. After a failure it makes the same again.
+    """
+    chance, drawn = draft.chance, draft.drawn
+    queue = Address(
+        chance.pick(draft.space.addresses).topic, chance.integer(*NEW_QUEUES)
+    )
+    for _ in range(chance.integer(1, NEW_PUTS_MAX)):
+        draft.add(drawn.put_into(queue))
+    if draft.setup.transient_store_pool:
+        draft.add(RunService("commit"))
+    if draft.setup.flush_mode == "SYNC_FLUSH" or chance.coin():
+        draft.add(RunService("flush_commit_log"))
+    return RunService("reput"), chance.integer(1, MAKING_ACTIONS)
 
 
 def crash_during(draft: Draft, op: Op, at_action: int) -> None:

@@ -131,9 +131,11 @@ class OpDrawer:
 
     def put(self, times: int = 1) -> Op:
         """A put, counted as done ``times`` times."""
-        space, pick = self._space, self._chance.pick
-        address, size = pick(space.addresses), pick(space.sizes)
-        label = self._label()
+        return self.put_into(self._chance.pick(self._space.addresses), times)
+
+    def put_into(self, address: Address, times: int = 1) -> Op:
+        """A put into this queue, counted as done ``times`` times."""
+        size, label = self._chance.pick(self._space.sizes), self._label()
         put = put_message(self._log_file_size, address, size, label)
         overhead = record_overhead(address.topic, label)
         self.whereabouts.put(address, overhead + put.body_size, times)

@@ -18,6 +18,7 @@ from crashmq.scenarios.programs.crashing import (
     crash_during,
     crowded,
     interrupted,
+    making,
 )
 from crashmq.scenarios.programs.draft import THOROUGH_MS, Draft
 from crashmq.scenarios.programs.space import FLUSHED_BY, WRITTEN_BY, often
@@ -31,8 +32,20 @@ SPOILED_ROUNDS_MAX = 9
 
 REPEATED = 3  # one op of so many that failed is asked for again
 RETRIED_ACTIONS = 4  # at one of so many disk actions a crash may cut that short
+MADE_ANEW = 4  # one failure of so many comes while files of a new queue are made
+UNMENDED = 3  # in one failure of so many what would undo it fails as well
+READ_AFTER = 2  # after one failure of so many somebody reads before it is mended
 SPOILS_ANY = 4  # one spoilt sync of so many is any op's, not the file's own flush
 TROUBLED = 4  # one full disk of so many comes after a fault
+
+
+MENDING: tuple[DiskFault, ...] = often(
+    (DiskFault("remove", "EIO"), 5),
+    (DiskFault("sync", "EIO", after=1), 2),
+    (DiskFault("sync", "EIO", 3), 1),
+    (DiskFault("create", "EIO"), 1),
+)
+"""What may fail beside another call, most of it what cleans up after that."""
 
 
 def fault(draft: Draft) -> None:
@@ -53,7 +66,16 @@ def _fail(draft: Draft, met: DiskFault) -> None:
     """Add an op that runs with this fault."""
     chance, drawn = draft.chance, draft.drawn
     op, at_action = _failing(draft, met)
-    draft.add(During(*crowded(draft, op, at_action), met))
+    failing, at_action = crowded(draft, op, at_action)
+    is_unmended = chance.one_in(UNMENDED)
+    if is_unmended:
+        failing = During(failing, at_action, chance.pick(MENDING))
+    draft.add(During(failing, at_action, met))
+    if is_unmended and chance.coin():
+        draft.add(Shutdown(), Restart())  # it shows what nobody has let go
+    elif chance.one_in(READ_AFTER):
+        asks = draft.space.query_keys and chance.coin()
+        draft.add(drawn.query() if asks else drawn.pull())
     if met.call == "sync" and chance.coin():
         draft.add(drawn.put())  # to be refused, if it was the log's
     if chance.one_in(REPEATED) and not isinstance(op, Shutdown):
@@ -69,6 +91,8 @@ def _fail(draft: Draft, met: DiskFault) -> None:
 def _failing(draft: Draft, met: DiskFault) -> tuple[Op, int]:
     """An op for a fault, and at which of its disk actions; often one on its path."""
     chance = draft.chance
+    if not draft.setup.keeps_progress and chance.one_in(MADE_ANEW):
+        return making(draft)
     services = FLUSHED_BY if met.call == "sync" else WRITTEN_BY
     is_read = met.call == "read"  # mostly by a start
     if met.call == "sync" and met.path != "index" and chance.coin():

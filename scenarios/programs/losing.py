@@ -18,6 +18,7 @@ from crashmq.models.ops import (
     Restart,
     RunService,
     Shutdown,
+    Together,
 )
 from crashmq.scenarios.programs.ageing import (
     AGED_FLUSHES,
@@ -57,12 +58,22 @@ BEFORE_A_DELETION: tuple[BeforeKind, ...] = often(
 )
 """Whether what is about to go is said to be durable, or partly gone already."""
 
-DeletionKind = Literal["alone", "crash", "amid dispatch", "in company", "fault"]
+DeletionKind = Literal[
+    "alone", "crash", "amid dispatch", "in company", "beside a stop", "fault"
+]
 CLEANS = 3
 """One of so many deletions is of all topics but some, or such a one follows it."""
 DELETIONS_BY: tuple[DeletionKind, ...] = often(
-    ("alone", 2), ("crash", 1), ("amid dispatch", 1), ("in company", 1), ("fault", 1)
+    ("alone", 4),
+    ("crash", 2),
+    ("amid dispatch", 2),
+    ("in company", 2),
+    ("fault", 2),
+    ("beside a stop", 1),
 )
+
+OUTLIVED = 4
+"""In a store that cleans, of so many deletions one is of what has all expired then."""
 
 
 def damage(draft: Draft) -> None:
@@ -201,6 +212,9 @@ def delete(draft: Draft) -> None:
         case "in company":
             event = draft.drawn.put() if chance.coin() else draft.drawn.service()
             draft.add(During(op, at_action, event))
+        case "beside a stop":
+            both = (op, Shutdown()) if chance.coin() else (Shutdown(), op)
+            draft.add(Together(both, draft.drawn.schedule(2)), Restart())
         case "fault":
             draft.add(During(op, at_action, draft.drawn.fault()))
             if chance.coin():
@@ -210,3 +224,6 @@ def delete(draft: Draft) -> None:
             draft.add(op)
             if chance.one_in(CLEANS):
                 draft.add(_cleaning(draft))
+    if draft.setup.cleans and chance.one_in(OUTLIVED):
+        expire(draft)
+        draft.add(Shutdown(), Restart())

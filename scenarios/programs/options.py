@@ -36,6 +36,7 @@ OPTIONS: tuple[Mapping[str, object], ...] = often(
     ({"read_window": 600}, 1),
     ({"in_memory_size": 150}, 1),
     ({"disk_capacity": 1, "cleans": True}, 3),
+    ({"disk_profile": "posix_min"}, 3),
     ({"queue_file_units": 2}, 1),
     ({"queue_file_units": 7}, 1),
     ({"max_span": 2}, 2),
