@@ -131,7 +131,7 @@ SHARING = replace(
     WORKING,
     kinds=often(
         *(("consume", 16), ("stay", 3), ("burst", 3), ("service", 1), ("restart", 1)),
-        *(("hang", 2), ("listen", 5), ("suspend", 2), ("send", 3), ("ask", 2)),
+        *(("hang", 4), ("listen", 5), ("suspend", 2), ("send", 3), ("ask", 2)),
     ),
     kept=("consume", "stay", "burst"),
     consumed=SOME_HANG,
@@ -178,7 +178,7 @@ CRASHING = replace(
         ("burst", 2),
         ("service", 2),
         ("crash", 3),
-        *(("hang", 3), ("listen", 5), ("suspend", 2), ("ask", 2)),
+        *(("hang", 6), ("listen", 5), ("suspend", 2), ("ask", 2)),
     ),
     kept=("consume", "outlive", "stay"),
     consumed=SOME_HANG,
@@ -197,7 +197,7 @@ AMONG_OTHERS = replace(
         ("restart", 1),
         ("crash", 2),
         ("fault", 1),
-        *(("hang", 3), ("listen", 4), ("suspend", 2)),
+        *(("hang", 6), ("listen", 4), ("suspend", 2)),
     ),
     kept=("consume", "delay", "hold"),
     groups=("k",),
@@ -302,7 +302,7 @@ FAILING = replace(
     WORKING,
     kinds=often(
         *(("retry", 12), ("consume", 3), ("burst", 2), ("service", 2), ("crash", 1)),
-        *(("hang", 4), ("listen", 5), ("suspend", 2), ("send", 4), ("ask", 2)),
+        *(("hang", 6), ("listen", 5), ("suspend", 2), ("send", 4), ("ask", 2)),
     ),
     kept=("retry",),
     addresses=(

@@ -31,6 +31,7 @@ from crashmq.scenarios.programs.joining import (
     REPUT,
     bring,
     consumed_by,
+    let_join,
     retries_of,
 )
 from crashmq.scenarios.programs.space import often
@@ -59,11 +60,16 @@ WAITS: Final = (2, 3)
 def hang(draft: Draft) -> None:
     """Add ops: a listener hangs with messages, and its consumer gives them up."""
     chance, add = draft.chance, draft.add
-    who = [name for name, one in draft.joined.items() if not one.is_orderly]
-    if not who:
+    able = [one for one in draft.joined.values() if not one.is_orderly]
+    can_join = [one for one in draft.space.consumers if not one.is_orderly]
+    if not able and not can_join:
         consume(draft)
         return
-    client = chance.pick(tuple(who))
+    who = chance.pick(able or can_join)
+    if not able:
+        let_join(draft, who)
+    client = who.client
+    add(TurnConsumer(client, "rebalance"))
     bring(draft, client)
     if chance.one_in(SELDOM):
         _fail_with_nobody_to_take_it(draft, client)

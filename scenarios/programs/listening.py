@@ -43,7 +43,7 @@ Meanwhile: TypeAlias = Literal[
     "told", "reset", "lost", "lapsed", "pulled", "unsubscribed", "deleted", "ends"
 ]
 MEANWHILE: Final[tuple[Meanwhile, ...]] = often(
-    *(("told", 4), ("reset", 3), ("lost", 4), ("lapsed", 2), ("pulled", 2)),
+    *(("told", 6), ("reset", 3), ("lost", 4), ("lapsed", 2), ("pulled", 2)),
     *(("unsubscribed", 1), ("deleted", 1), ("ends", 1)),
 )
 IN_ORDER_AT: Final = (7, 12)

@@ -61,7 +61,7 @@ BEFORE_A_DELETION: tuple[BeforeKind, ...] = often(
 DeletionKind = Literal[
     "alone", "crash", "amid dispatch", "in company", "beside a stop", "fault"
 ]
-CLEANS = 3
+CLEANS = 2
 """One of so many deletions is of all topics but some, or such a one follows it."""
 DELETIONS_BY: tuple[DeletionKind, ...] = often(
     ("alone", 4),
