@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from crashmq.models.ops import (
     AdvanceClock,
     DiskFault,
     During,
     Op,
+    PullMessage,
+    PutMessage,
+    QueryMessage,
     Restart,
     RunService,
     ServiceName,
@@ -65,6 +70,7 @@ def fault(draft: Draft) -> None:
 def _fail(draft: Draft, met: DiskFault) -> None:
     """Add an op that runs with this fault."""
     chance, drawn = draft.chance, draft.drawn
+    read = _listed(draft) if chance.one_in(READ_AFTER) else None
     op, at_action = _failing(draft, met)
     failing, at_action = crowded(draft, op, at_action)
     is_unmended = chance.one_in(UNMENDED)
@@ -73,9 +79,8 @@ def _fail(draft: Draft, met: DiskFault) -> None:
     draft.add(During(failing, at_action, met))
     if is_unmended and chance.coin():
         draft.add(Shutdown(), Restart())  # it shows what nobody has let go
-    elif chance.one_in(READ_AFTER):
-        asks = draft.space.query_keys and chance.coin()
-        draft.add(drawn.query() if asks else drawn.pull())
+    elif read is not None:
+        draft.add(read)
     if met.call == "sync" and chance.coin():
         draft.add(drawn.put())  # to be refused, if it was the log's
     if chance.one_in(REPEATED) and not isinstance(op, Shutdown):
@@ -86,6 +91,19 @@ def _fail(draft: Draft, met: DiskFault) -> None:
             draft.add(op)
     if met.call == "sync" and chance.coin():
         draft.add(evicting(draft), RunService("reput"), drawn.pull())
+
+
+def _listed(draft: Draft) -> Op:
+    """Add a put and its dispatch; returns a read that finds it."""
+    chance, put = draft.chance, draft.drawn.put()
+    assert isinstance(put, PutMessage), put
+    read: Op = PullMessage(put.topic, put.queue_id, 0)
+    keys = draft.space.query_keys
+    if keys and draft.setup.has_index and chance.coin():
+        put = replace(put, keys=chance.pick(keys))
+        read = QueryMessage(put.topic, put.keys)
+    draft.add(put, RunService("flush_commit_log"), RunService("reput"))
+    return read
 
 
 def _failing(draft: Draft, met: DiskFault) -> tuple[Op, int]:
