@@ -55,8 +55,7 @@ def restart(draft: Draft) -> None:
 def crash(draft: Draft) -> None:
     """Add ops: a crash, perhaps crashes of its recovery, and a restart."""
     chance, space = draft.chance, draft.space
-    # A broker's topics have the queues that their table says.
-    is_making = not draft.setup.keeps_progress and chance.one_in(MAKING)
+    is_making = can_make(draft) and chance.one_in(MAKING)
     begun = making(draft) if is_making else interrupted(draft)
     if is_making and "process_kill" in space.crash_kinds and chance.coin():
         # So that what was made is there, and nobody knows whether it is durable.
@@ -69,6 +68,15 @@ def crash(draft: Draft) -> None:
     draft.add(Restart())
     if is_making or chance.one_in(RETOLD):
         tell(draft, "flush_consume_queue")
+
+
+def can_make(draft: Draft) -> bool:
+    """Whether new queues may come.
+
+    A broker's topics have the queues that their table says; and a scenario of one queue
+    is about damage that a start notices by each record that it reads.
+    """
+    return not draft.setup.keeps_progress and len({*draft.space.addresses}) > 1
 
 
 def making(draft: Draft) -> tuple[Op, int]:

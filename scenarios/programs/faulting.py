@@ -19,6 +19,7 @@ from crashmq.models.ops import (
 )
 from crashmq.scenarios.programs.ageing import fill, settle
 from crashmq.scenarios.programs.crashing import (
+    can_make,
     crash,
     crash_during,
     crowded,
@@ -109,7 +110,7 @@ def _listed(draft: Draft) -> Op:
 def _failing(draft: Draft, met: DiskFault) -> tuple[Op, int]:
     """An op for a fault, and at which of its disk actions; often one on its path."""
     chance = draft.chance
-    if not draft.setup.keeps_progress and chance.one_in(MADE_ANEW):
+    if can_make(draft) and chance.one_in(MADE_ANEW):
         return making(draft)
     services = FLUSHED_BY if met.call == "sync" else WRITTEN_BY
     is_read = met.call == "read"  # mostly by a start
