@@ -56,7 +56,7 @@ def start_over(
     at_full_size = extended(found, setup.log_file_size) if log_is_damaged else found
     is_windowed = reads_in_a_window(setup)
     is_foreign = bool(damaged) and not setup.adopt
-    is_foreign = is_foreign and (found.is_of_others or known.is_degraded)
+    is_foreign = is_foreign and (at_full_size.is_of_others or known.is_degraded)
     is_sound = not (known.disk_failed or known.is_degraded)
     if is_foreign and known.end is End.ORDERLY and is_sound:
         is_foreign = not _is_as_an_orderly_end_leaves(found, setup, damaged)
