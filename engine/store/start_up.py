@@ -438,16 +438,15 @@ class StartUp:
 
     def _refuse_lost(self, scan: LogScan, mark: DurableMark) -> None:
         if scan.start > mark.log_min_offset and not mark.is_empty:
-            if self._front_expired or self._config.adopt:
-                EXPIRED.hit()
-                return
-            raise StoreCorrupted(
-                f"the log begins at {scan.start}, but began at {mark.log_min_offset} "
-                f"when it was last made durable: a file was removed. Put it back from "
-                f"a copy, or start with adopt=True if another program expired it. "
-                f"Nothing was changed.",
-                Place("commitlog"),
-            )
+            if not (self._front_expired or self._config.adopt):
+                raise StoreCorrupted(
+                    f"the log begins at {scan.start}, but began at "
+                    f"{mark.log_min_offset} when it was last made durable: a file was "
+                    f"removed. Put it back from a copy, or start with adopt=True if "
+                    f"another program expired it. Nothing was changed.",
+                    Place("commitlog"),
+                )
+            EXPIRED.hit()
         if scan.end < mark.durable_offset:
             raise StoreCorrupted(
                 f"{scan.stopped_by}, but the log was durable up to "
