@@ -177,11 +177,15 @@ def extended(found: StoreImage, log_file_size: int) -> StoreImage:
 
 
 def _has_lost_its_mark(found: StoreImage, damages: Sequence[Damaged]) -> bool:
-    """Whether an older mark is left, which names files that have expired since."""
+    """Whether a mark of an earlier log is left.
+
+    It names files that have expired since, or an end that was cut off since.
+    """
     mark, log = found.checkpoint.mark, found.commit_log
     if mark is None or not any(damage.path == "checkpoint" for damage in damages):
         return False
-    return log.min_phy_offset > mark.log_min_offset
+    begins_later = log.min_phy_offset > mark.log_min_offset
+    return begins_later or log.max_phy_offset < mark.durable_offset
 
 
 def _has_short_file(found: StoreImage, setup: Setup) -> bool:

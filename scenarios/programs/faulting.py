@@ -74,7 +74,7 @@ def _fail(draft: Draft, met: DiskFault) -> None:
     read = _listed(draft) if chance.one_in(READ_AFTER) else None
     op, at_action = _failing(draft, met)
     failing, at_action = crowded(draft, op, at_action)
-    is_unmended = chance.one_in(UNMENDED)
+    is_unmended = failing is op and chance.one_in(UNMENDED)
     if is_unmended:
         failing = During(failing, at_action, chance.pick(MENDING))
     draft.add(During(failing, at_action, met))

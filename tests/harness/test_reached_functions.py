@@ -37,7 +37,7 @@ NOT_RUN = {
         ReferenceResource.is_cleaned_up ReferenceResource.clean_up
         StoreStatsService.count_dispatched""",
     "no program has such files or queues": """
-        _has_file _content _topics_in IndexService.leave_out IndexService._file_size
+        _has_file _content _topics_in IndexService._file_size
         MappedFileQueue.reset_offset ConsumeQueue.roll_next_file""",
 }
 """Why no program runs these; each is a hole until there is one."""

@@ -78,7 +78,8 @@ def test_programs_keep_to_the_scenarios_length_setups_and_nesting(
         program = program_for(scenario, 1, episode)
         assert shortest <= len(program.ops) <= longest
         assert scenario.mixes or program.setup in scenario.setups
-        deepest = NESTING_MAX if True in scenario.space.crowded else 1
+        nests = True in scenario.space.crowded or "fault" in scenario.space.kinds
+        deepest = NESTING_MAX if nests or scenario.mixes else 1
         assert all(type(op) in OP_CLASSES for op in program.ops)
         assert all(nesting(op) <= deepest for op in program.ops)
 
@@ -96,10 +97,10 @@ def test_a_thousand_programs_take_every_setup_and_draw_every_kind(
     assert ops[PutMessage] > 1000
     assert ops[RunService] > 100
     assert ops[Restart] > 100
-    assert (ops[Damage] > 0) == ("damage" in scenario.space.kinds)
+    harms = not {"damage", "disown"}.isdisjoint(scenario.space.kinds)
+    assert (ops[Damage] > 0) == harms
     assert (ops[During] > 0) == (
-        not {"crash", "interleave"}.isdisjoint(scenario.space.kinds)
-        or "damage" in scenario.space.kinds
+        harms or not {"crash", "interleave"}.isdisjoint(scenario.space.kinds)
     )
 
 

@@ -68,7 +68,7 @@ _KNOWLEDGE = (
         *("takes_abort and not ended_in_order", "False"),
     ),
     ("J21", "walk_start", "_adopt", "if rotten:", "if False:"),
-    ("J22", "walk_start", "extended", 'log_file_size, b"\\0"', '0, b"\\0"'),
+    ("J22", "start_over", "extended", 'log_file_size, b"\\0"', '0, b"\\0"'),
     (
         *("J23", "expiry", "Expiry.is_due"),
         *("is_hour or is_full", "is_full"),
