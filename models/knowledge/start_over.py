@@ -64,7 +64,9 @@ def start_over(
     if found.checkpoint.mark is None and not setup.adopt:
         misnamed = [path for path in start.found if is_misnamed(path)]
         other = of_another_layout(start.found)
-        is_foreign = is_foreign or bool(misnamed) or bool(other)
+        # The folder of a file that was taken away is there still.
+        emptied = of_another_layout(known.tampering.taken_away)
+        is_foreign = is_foreign or bool(misnamed or other or emptied)
         misfit = misfit or (f"{misnamed[0]} is named by a number" if misnamed else "")
         misfit = misfit or (f"{other} is of another kind of store" if other else "")
     if is_foreign and _cuts_whole_records(at_full_size, setup):

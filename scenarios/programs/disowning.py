@@ -113,16 +113,15 @@ def _with_mark(left: MarkLeft) -> tuple[Op, ...]:
             return ()
 
 
-def _change(draft: Draft) -> list[PlantFile]:
-    """Add ops: some changes; returns the files that they add."""
-    planted: list[PlantFile] = []
+def _change(draft: Draft) -> list[PlantFile | Damage]:
+    """Add ops: some changes; returns them."""
+    changes: list[PlantFile | Damage] = []
     for _ in range(draft.chance.pick(COUNTS)):
-        if draft.chance.one_in(PLANTED):
-            planted.append(draft.chance.pick(draft.space.plants))
-            draft.add(planted[-1])
-        else:
-            draft.add(_changed(draft))
-    return planted
+        is_planted = draft.chance.one_in(PLANTED)
+        one = draft.chance.pick(draft.space.plants) if is_planted else _changed(draft)
+        changes.append(one)
+    draft.add(*changes)
+    return changes
 
 
 def _changed(draft: Draft) -> Damage:
@@ -139,12 +138,19 @@ def _changed(draft: Draft) -> Damage:
     return Damage(file, kind, place, size)
 
 
-def _start(draft: Draft, planted: list[PlantFile]) -> None:
-    """Add ops: a start, perhaps cut short; if it refuses, one on what is put back."""
+def _start(draft: Draft, changes: list[PlantFile | Damage]) -> None:
+    """Add ops: a start, perhaps cut short; if it refuses, one on what is put back.
+
+    A start that fills up a file that was cut is not cut short itself: the next one
+    cannot see that what it filled was never synced.
+    """
     chance, space = draft.chance, draft.space
-    if space.crash_kinds and chance.one_in(CUT_SHORT):
+    damages = [one for one in changes if isinstance(one, Damage)]
+    planted = [one for one in changes if isinstance(one, PlantFile)]
+    may_end = not any(one.kind == "truncate" for one in damages)
+    if may_end and space.crash_kinds and chance.one_in(CUT_SHORT):
         crash_during(draft, Restart(), chance.number(space.at_actions.restart))
-    elif space.faults and chance.one_in(CUT_SHORT):
+    elif may_end and space.faults and chance.one_in(CUT_SHORT):
         at_action = chance.number(space.at_actions.restart)
         draft.add(During(Restart(), at_action, draft.drawn.fault()))
     taken = [Damage(one.path, "delete") for one in planted]
