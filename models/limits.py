@@ -67,3 +67,15 @@ CLIENT_SILENT_MS: Final = 120_000
 
 QUEUE_LOCK_MS: Final = 60_000
 """RebalanceLockManager.REBALANCE_LOCK_MAX_LIVE_TIME."""
+
+PUT_OFF_MS: Final = 5_000
+"""After so long a consumer takes up whatever it has put off.
+
+ConsumeMessageConcurrentlyService#submitConsumeRequestLater.
+"""
+
+PAUSE_MS: Final = 1_000
+"""DefaultMQPushConsumer#suspendCurrentQueueTimeMillis."""
+
+PAUSE_MS_MIN: Final = 10
+"""ConsumeMessageOrderlyService#submitConsumeRequestLater."""

@@ -20,6 +20,7 @@ from typing import (
 )
 
 from crashmq.models.files.record import DLQ_PREFIX
+from crashmq.models.limits import PAUSE_MS, PAUSE_MS_MIN
 from crashmq.models.quickly_made import quickly_made
 
 ServiceName = Literal[
@@ -691,6 +692,14 @@ class TurnConsumer:
 
 PAUSE_MS_MAX: Final = 5_000
 """After that long what was put off after a failure is due again, whatever it was."""
+
+
+def pause_ms(again: int) -> int:
+    """How long a queue in order pauses if its listener says ``again``; see Consume.
+
+    Source: ConsumeMessageOrderlyService#submitConsumeRequestLater.
+    """
+    return min(max(again, PAUSE_MS_MIN), PAUSE_MS_MAX) if again else PAUSE_MS
 
 
 @quickly_made

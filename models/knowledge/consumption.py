@@ -26,6 +26,7 @@ from crashmq.models.knowledge.subscriptions import (
     Asked,
     Subscriptions,
 )
+from crashmq.models.limits import PUT_OFF_MS
 from crashmq.models.ops import ConsumerEnd, Resubscribe, StartConsumer
 from crashmq.models.plain_state import Forked
 
@@ -53,7 +54,7 @@ class Failed(NamedTuple):
     at_ms: int
     tries: int
     waits_ms: int
-    most_ms: int = 5_000
+    most_ms: int = PUT_OFF_MS
 
 
 class Begun(NamedTuple):

@@ -27,14 +27,8 @@ from crashmq.models.knowledge.moments_of_consumers import (
     MessageGivenUp,
 )
 from crashmq.models.knowledge.names import key_in
-from crashmq.models.ops import PAUSE_MS_MAX, Consume, ConsumeStatus, TurnConsumer
-
-TRIED_AGAIN_MS = 5_000
-"""ConsumeMessageConcurrentlyService#submitConsumeRequestLater."""
-PAUSE_MS = 1_000
-"""DefaultMQPushConsumer#suspendCurrentQueueTimeMillis."""
-PAUSE_MS_MIN = 10
-"""ConsumeMessageOrderlyService#submitConsumeRequestLater."""
+from crashmq.models.limits import PAUSE_MS_MIN, PUT_OFF_MS
+from crashmq.models.ops import Consume, ConsumeStatus, TurnConsumer, pause_ms
 
 
 def is_to_end(at: At, event: Consumed | ListenerReturned) -> bool:
@@ -124,15 +118,11 @@ def _waits_ms(at: At, client: str) -> tuple[int, int]:
     """
     op = at.known.consumption.living.get(client)
     if op is None or not op.is_orderly:
-        return TRIED_AGAIN_MS, TRIED_AGAIN_MS
-    pauses = [_pause_ms(again) for again in again_of(at.step, client)]
+        return PUT_OFF_MS, PUT_OFF_MS
+    pauses = [pause_ms(again) for again in again_of(at.step, client)]
     # Beside others it may have to wait for a lock, too.
-    most_ms = max(pauses) if pauses and at.step.is_undisturbed else TRIED_AGAIN_MS
+    most_ms = max(pauses) if pauses and at.step.is_undisturbed else PUT_OFF_MS
     return min(pauses, default=PAUSE_MS_MIN), most_ms
-
-
-def _pause_ms(again: int) -> int:
-    return min(max(again, PAUSE_MS_MIN), PAUSE_MS_MAX) if again else PAUSE_MS
 
 
 def again_of(step: Step, client: str) -> list[int]:

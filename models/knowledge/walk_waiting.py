@@ -10,14 +10,10 @@ from crashmq.models.knowledge.moments import At, Moment
 from crashmq.models.knowledge.moments_of_consumers import NothingToDo
 from crashmq.models.knowledge.walk_due_pulls import walk_due_pulls
 from crashmq.models.knowledge.walk_tasks import walk_tasks
+from crashmq.models.limits import PUT_OFF_MS
 from crashmq.models.observations import Ran
 from crashmq.models.ops import Consume
 
-PUT_OFF_MS = 5_000
-"""After so long a consumer takes up whatever it has put off.
-
-Source: ConsumeMessageConcurrentlyService#submitConsumeRequestLater.
-"""
 _FAILURES = ("later", "raises", "hangs", "rollback")
 """Results after which a consumer waits before it goes on with a queue."""
 

@@ -12,11 +12,9 @@ from crashmq.models.knowledge.consumption import Share
 from crashmq.models.knowledge.locks import LOCK_MS, NOBODY, UNSURE, Lock
 from crashmq.models.knowledge.reference import QueueKey
 from crashmq.models.laws.registry import law
+from crashmq.models.limits import PUT_OFF_MS
 from crashmq.models.messages import MessageToPut
 from crashmq.models.verdict import Violation
-
-PUT_OFF_MS = 5_000
-"""After so long a consumer takes up what it has put off."""
 
 
 def _name(key: OffsetKey) -> str:

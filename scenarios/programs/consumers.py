@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
+from crashmq.models.limits import PUT_OFF_MS
 from crashmq.models.ops import (
-    PAUSE_MS_MAX,
     AdvanceClock,
     AskBroker,
     Consume,
@@ -26,6 +26,7 @@ from crashmq.models.ops import (
     StartConsumer,
     TellReset,
     TurnConsumer,
+    pause_ms,
 )
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.joining import (
@@ -110,16 +111,12 @@ THERE_AND_BACK = 3
 """One of so many that subscribe something else go back to what they had."""
 HELD_MS: Final = 21_000
 """So often a consumer renews its locks; a third of how long a broker keeps them."""
-PUT_OFF: Final = AdvanceClock(5000)
+PUT_OFF: Final = AdvanceClock(PUT_OFF_MS)
 """After so long a consumer takes up what it has put off."""
 AGAIN_MS: Final = (1, 10, 999, 1000, 4000, 4999, 5000, 5001, 9999)
 """Around the times after which a consumer tries again what it has kept."""
 AROUND: Final = (-1, 0, 0, 1)
 """So many ms from the end of a wait."""
-KEPT_MS: Final = 5_000
-PAUSE_MS: Final = 1_000
-PAUSE_MS_MIN: Final = 10
-"""For so long a queue in order pauses: if nothing is said, and at least."""
 PAUSES: Final = (0, -1, 99, 3000)
 """What a listener in order says of it."""
 OF_BATCHES: Final[tuple[ConsumeStatus, ...]] = often(
@@ -332,8 +329,8 @@ def _try_again(draft: Draft, client: str) -> None:
 def _waits_ms(who: StartConsumer, again: int) -> int:
     """How long a consumer waits before it tries again what it has kept."""
     if not who.is_orderly:
-        return KEPT_MS
-    return min(max(again, PAUSE_MS_MIN), PAUSE_MS_MAX) if again else PAUSE_MS
+        return PUT_OFF_MS
+    return pause_ms(again)
 
 
 def _consume_in_batches(draft: Draft, client: str) -> None:
