@@ -12,7 +12,7 @@ import click
 
 from crashmq.harness.commands import exits
 from crashmq.harness.commands.output import Progress, say
-from crashmq.harness.commands.store_options import files_given
+from crashmq.harness.commands.store_options import files_at, places_given
 from crashmq.harness.reading.differing import differences, offsets_differing
 from crashmq.models.printable import printable
 
@@ -33,7 +33,7 @@ def command(left: Path, right: Path, jsonl: bool, follow_links: bool) -> None:
     Exit codes: 0 no difference, 1 some, 2 no store.
     """
     where: dict[str, Any] = {"conf": None, "logs": (), "follow_links": follow_links}
-    one, other = (files_given(root, where).files for root in (left, right))
+    one, other = (files_at(places_given(root, **where)).files for root in (left, right))
     count = messages = 0
     with Progress("comparing queues") as progress:
         for difference in differences(one, other, progress.tell):

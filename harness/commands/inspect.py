@@ -16,7 +16,7 @@ from crashmq.harness.commands import exits
 from crashmq.harness.commands.fsck import time_of
 from crashmq.harness.commands.output import Progress, say
 from crashmq.harness.commands.store_options import (
-    files_given,
+    files_at,
     places_given,
     store_options,
 )
@@ -62,11 +62,12 @@ def command(directory: Path, jsonl: bool, limit: int | None, **asked: Any) -> No
     Exit codes: 0 found, 1 nothing found, 2 no store or a wrong question.
     """
     where = {name: asked.pop(name) for name in ("conf", "logs", "follow_links")}
-    files = files_given(directory, where).files
+    places = places_given(directory, **where)
+    files = files_at(places).files
     with Progress("reading log files") as progress:
         if not jsonl and all(asked[name] is None for name in _ASKED):
-            again = places_given(directory, **where).words
-            lines = [*_overview(files, str(asked["topic"]), again, progress.tell)]
+            topic = str(asked["topic"])
+            lines = [*_overview(files, topic, places.words, progress.tell)]
             for line in lines:
                 say(printable(line))
             return

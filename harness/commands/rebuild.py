@@ -12,7 +12,7 @@ from crashmq.harness.commands import exits
 from crashmq.harness.commands.arguments import writing
 from crashmq.harness.commands.output import Progress, say
 from crashmq.harness.commands.store_options import (
-    files_given,
+    files_at,
     places_given,
     store_options,
 )
@@ -56,7 +56,8 @@ def command(
         if undone:
             _say_undone(directory, in_place=in_place)
             return
-        files, places = files_given(directory, given), places_given(directory, **given)
+        places = places_given(directory, **given)
+        files = files_at(places)
         with writing(), Progress("reading log files") as progress:
             if out is None:
                 topics = options["all_topics"]

@@ -13,7 +13,7 @@ from crashmq.harness.commands import exits
 from crashmq.harness.commands.arguments import writing
 from crashmq.harness.commands.output import Progress, say
 from crashmq.harness.commands.store_options import (
-    files_given,
+    files_at,
     places_given,
     store_options,
 )
@@ -51,7 +51,8 @@ def command(
 
     Exit codes: 0 nothing was lost, 1 some messages were, 2 no store, or NEW exists.
     """
-    files, places = files_given(directory, where), places_given(directory, **where)
+    places = places_given(directory, **where)
+    files = files_at(places)
     try:
         with writing(), Progress("reading log files") as progress:
             done = salvage(files, places, out, renumber=renumber, tell=progress.tell)

@@ -65,13 +65,13 @@ def places_given(
     return replace(places, typed=shlex.join(words))
 
 
-def files_given(directory: Path, where: dict[str, Any]) -> Found:
-    """The files of a store, read as the options say.
+def files_at(places: Places) -> Found:
+    """The files of a store.
 
     Raises:
-        BadInput: ``directory`` has no store that can be read.
+        BadInput: there is no store that can be read.
     """
     try:
-        return find_files(places_given(directory, **where))
+        return find_files(places)
     except NotAStore as error:
         raise exits.BadInput(f"{error.word}: {error}") from None
