@@ -17,13 +17,13 @@ import click
 
 from crashmq.harness.commands import exits
 from crashmq.harness.commands.output import Progress, say, terminal_width
+from crashmq.harness.commands.sparked import spark_session
 from crashmq.harness.commands.store_options import places_given, store_options
 from crashmq.harness.fsck.counts import QueueCount
 from crashmq.harness.fsck.fsck import FsckReport, fsck
 from crashmq.harness.fsck.recognise import NotAStore
 from crashmq.harness.fsck.releases import RELEASES, Release
 from crashmq.harness.fsck.survey import Manner, Runner, by_processes, here
-from crashmq.harness.guards.interrupts import INTERRUPTS
 from crashmq.models.printable import printable
 
 _BREACHES_MAX = 8
@@ -104,14 +104,10 @@ def _runner(workers: int | None, master: str | None) -> Iterator[Runner]:
         reporting_what_is_missing(spark=True),
         TemporaryDirectory(prefix="crashmq-fsck-") as scratch,
     ):
-        from crashmq.reports.spark import mapped, open_session
+        from crashmq.reports.spark import mapped
 
-        session = open_session(master, Path(scratch))
-        INTERRUPTS.rearm()
-        try:
+        with spark_session(master, Path(scratch)) as session:
             yield partial(mapped, session)
-        finally:
-            session.stop()
 
 
 def exit_code_of(report: FsckReport) -> int:

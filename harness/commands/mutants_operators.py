@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -26,6 +26,7 @@ from crashmq.harness.commands.exits import (
 from crashmq.harness.commands.output import Progress, say
 from crashmq.harness.commands.report_mutants import write_operator_report
 from crashmq.harness.commands.reporting import reporting_what_is_missing
+from crashmq.harness.commands.sparked import spark_session
 from crashmq.harness.guards.interrupts import INTERRUPTS
 from crashmq.harness.mutants.mutation import diff_of
 from crashmq.harness.mutants.operators.generate import Drawing, sample
@@ -37,11 +38,10 @@ from crashmq.harness.mutants.operators.operator_campaign import (
     compare_survivors,
     lines_of,
     run_hunts,
-    toml_of,
+    save_survivors,
 )
 from crashmq.harness.mutants.operators.ordinary import NoOperators
 from crashmq.reports.errors import BadRequest
-from crashmq.reports.files import write_text
 from crashmq.reports.operator_figures import (
     class_of,
     sentence_of,
@@ -142,12 +142,12 @@ def _run(
     asked = click.get_current_context().get_parameter_source("budget")
     budget = BUDGET_S if asked is ParameterSource.DEFAULT else given["budget"]
     campaign = OperatorCampaign(out, size, given["seed"], budget, only, survivors)
-    drawn = _drawn(campaign)
+    equivalent, drawn = _reasons(campaign), _drawn(campaign)
     with _runner(given["workers"], master, out) as runner:
         _search(campaign, drawn, runner)
-    rows = _save(campaign, drawn)
-    _tell(campaign, drawn, rows, master)
-    judged = without(rows, campaign.equivalent)
+    rows = _save(campaign, drawn, equivalent)
+    _tell(campaign, drawn, rows, equivalent, master)
+    judged = without(rows, equivalent)
     raise SystemExit(INTERRUPTED if INTERRUPTS.seen else _exit_code(judged))
 
 
@@ -171,11 +171,17 @@ def _lookup(only: tuple[str, ...], told: Drawing) -> list[Drawn]:
         raise EnvironmentLacking(str(error)) from None
 
 
+def _reasons(campaign: OperatorCampaign) -> Mapping[str, str]:
+    try:
+        return campaign.equivalent
+    except BadRequest as error:
+        raise BadInput(str(error)) from None
+
+
 def _drawn(campaign: OperatorCampaign) -> list[Drawn]:
     say("mutants: drawing the sample", err=True)
     try:
         with writing():
-            _ = campaign.equivalent  # refused before anything runs
             drawn = campaign.draw()
     except NoOperators as error:
         raise EnvironmentLacking(str(error)) from None
@@ -196,15 +202,10 @@ def _runner(workers: int | None, master: str | None, out: Path) -> Iterator[Runn
         yield by_processes(workers or len(os.sched_getaffinity(0)))
         return
     with reporting_what_is_missing(spark=True):
-        from crashmq.reports.spark import mapped_as_done, open_session
+        from crashmq.reports.spark import mapped_as_done
 
-        with writing():
-            session = open_session(master, out)
-        INTERRUPTS.rearm()
-        try:
+        with spark_session(master, out) as session:
             yield partial(mapped_as_done, session)
-        finally:
-            session.stop()
 
 
 def _search(campaign: OperatorCampaign, drawn: Sequence[Drawn], runner: Runner) -> None:
@@ -229,17 +230,19 @@ def _search(campaign: OperatorCampaign, drawn: Sequence[Drawn], runner: Runner) 
             say("crashmq: interrupted; the same command continues.", err=True)
 
 
-def _save(campaign: OperatorCampaign, drawn: Sequence[Drawn]) -> list[OperatorRecord]:
+def _save(
+    campaign: OperatorCampaign, drawn: Sequence[Drawn], equivalent: Mapping[str, str]
+) -> list[OperatorRecord]:
     """Write report, summary and survivors; returns the rows of the sample."""
     rows = in_sample_order(campaign.rows(), [each.id for each in drawn])
     left = {row.id for row in rows if row.outcome == "survived"}
     if left and not INTERRUPTS.seen:
         rows = with_reach(rows, lines_of(campaign, lambda _: None))
-    asked, equivalent = read_asked(campaign.out), campaign.equivalent
+    asked = read_asked(campaign.out)
     with writing():
         summary = write_operator_report(campaign.out, rows, asked, equivalent)
         survivors = [each for each in drawn if each.id in summary["survivors"]]
-        write_text(campaign.out / "survivors.toml", toml_of(survivors))
+        save_survivors(campaign, survivors)
     return rows
 
 
@@ -247,9 +250,9 @@ def _tell(
     campaign: OperatorCampaign,
     drawn: Sequence[Drawn],
     rows: Sequence[OperatorRecord],
+    equivalent: Mapping[str, str],
     master: str | None,
 ) -> None:
-    equivalent = campaign.equivalent
     say(sentence_of(rows, equivalent))
     if len(rows) < len(drawn):
         say(f"  {len(drawn) - len(rows)} of {len(drawn)} are still to be searched for")

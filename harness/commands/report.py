@@ -22,7 +22,7 @@ from crashmq.harness.commands.reporting import (
     tell,
     write_report,
 )
-from crashmq.harness.guards.interrupts import INTERRUPTS
+from crashmq.harness.commands.sparked import spark_session
 from crashmq.reports.files import read_declared, read_run_file
 from crashmq.reports.mutation_records import HUNTS_FILE
 from crashmq.reports.operator_records import ASKED_FILE
@@ -92,12 +92,7 @@ def _report_run(
         from crashmq.reports.aggregates import LocalAggregates
 
         return write(LocalAggregates(directory), directory)
-    from crashmq.reports.spark import open_session
     from crashmq.reports.spark_aggregates import SparkAggregates
 
-    session = open_session(master, directory)
-    INTERRUPTS.rearm()
-    try:
+    with spark_session(master, directory) as session:
         return write(SparkAggregates(session, directory), directory)
-    finally:
-        session.stop()

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from crashmq.harness.commands.exits import CLEAN, FINDINGS, BadInput
 from crashmq.harness.commands.output import say
 from crashmq.harness.commands.reporting import reporting_what_is_missing
-from crashmq.harness.guards.interrupts import INTERRUPTS
+from crashmq.harness.commands.sparked import spark_session
 from crashmq.harness.mutants.operators.equivalent import equivalent_mutants
 from crashmq.reports.errors import BadRequest
 from crashmq.reports.files import write_json, write_text
@@ -78,14 +78,9 @@ def report_campaign(directory: Path, since: Path | None) -> NoReturn:
         if since:
             read_rows(since)
         from crashmq.reports.mutation_render import render_campaign
-        from crashmq.reports.spark import open_session
 
-        session = open_session(None, directory)
-        INTERRUPTS.rearm()
-        try:
+        with spark_session(None, directory) as session:
             summary = render_campaign(session, directory, since)
-        finally:
-            session.stop()
     say(summary["verdict"])
     say(f"  report  {directory / 'report.html'}")
     say(f"          {directory / 'report.md'}, {directory / 'summary.json'}")

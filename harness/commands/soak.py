@@ -36,7 +36,7 @@ from crashmq.harness.commands.reporting import (
     write_report,
 )
 from crashmq.harness.commands.soak_session import noting
-from crashmq.harness.guards.interrupts import INTERRUPTS
+from crashmq.harness.commands.sparked import spark_session
 from crashmq.harness.searches.soak import SoakTask, declared
 from crashmq.reports.masters import ATTEMPTS
 from crashmq.reports.places import Place
@@ -267,17 +267,11 @@ def _engine(typed: _Typed, out: Place) -> Iterator[_Engine]:
         yield _Engine(partial(run_here, workers=typed.workers), LocalAggregates)
         return
     from crashmq.reports.run_store import run_on_spark
-    from crashmq.reports.spark import open_session
     from crashmq.reports.spark_aggregates import SparkAggregates
 
     here = f"local[{typed.workers},{ATTEMPTS}]" if typed.workers else None
-    with writing():
-        session = open_session(here or typed.master, out)
-    INTERRUPTS.rearm()
-    try:
+    with spark_session(here or typed.master, out) as session:
         yield _Engine(partial(run_on_spark, session), partial(SparkAggregates, session))
-    finally:
-        session.stop()
 
 
 def _run(typed: _Typed, task: SoakTask, out: Place, engine: _Engine) -> None:

@@ -247,6 +247,11 @@ def lines_of(campaign: OperatorCampaign, told: Callable[[int], None]) -> Lines:
     return lines
 
 
+def save_survivors(campaign: OperatorCampaign, survivors: Sequence[Drawn]) -> None:
+    """Write ``survivors.toml``, a file of mutants."""
+    write_text(campaign.out / "survivors.toml", toml_of(survivors))
+
+
 def toml_of(drawn: Sequence[Drawn]) -> str:
     """The mutants as a file that ``crashmq mutants --file`` and ``replay`` read."""
     texts: list[str] = []
