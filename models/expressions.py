@@ -97,6 +97,17 @@ def matches(
     return _SAID[None if value is None else value[1]]
 
 
+def may_match(expression: str, properties: Properties) -> bool:
+    """Whether a message may match an SQL92 expression: not if that is false or null.
+
+    One that this module does not evaluate, or that fails on the message, may.
+    """
+    try:
+        return matches(expression, "SQL92", "", properties) in ("yes", "fails")
+    except UnknownShape:
+        return True
+
+
 def is_readable(expression: str) -> bool:
     """Whether this module can parse an expression."""
     try:

@@ -79,3 +79,6 @@ PAUSE_MS: Final = 1_000
 
 PAUSE_MS_MIN: Final = 10
 """ConsumeMessageOrderlyService#submitConsumeRequestLater."""
+
+FILTER_BITS: Final = 3
+"""Positions that a filter has in a bit map; BloomFilter#createByFn, 20 % for 32."""

@@ -6,8 +6,8 @@ empty, if a filter has no expression of type SQL92, or if a number is not a numb
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -42,6 +42,19 @@ class FilterEntry:
     version: int
     bit_pos: tuple[int, ...]
     bit_num: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BitMapFilters:
+    """The filters by which a broker may have computed bit maps; equal to itself alone.
+
+    Attributes:
+        expressions: of SQL92, by group and topic.
+        open_groups: groups that may have had other expressions, on any topic.
+    """
+
+    expressions: Mapping[FilterKey, Set[str]] = field(default_factory=dict)
+    open_groups: Set[str] = frozenset()
 
 
 def read_filters(data: bytes) -> FilterRows | None:

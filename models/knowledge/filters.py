@@ -8,10 +8,10 @@ broker has kept; a group whose first subscription of a run is such a one is unkn
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from crashmq.models.files.filters import FilterKey
+from crashmq.models.files.filters import BitMapFilters, FilterKey
 from crashmq.models.plain_state import Forked
 
 Asked: TypeAlias = tuple[str, str]
@@ -30,6 +30,8 @@ class Filters(Forked):
         groups: those of which a client has subscribed anything in this run of the
             broker, be it of use or not.
         narrowed: those of which a client has ever subscribed the group's own retries.
+        ever: what the broker may ever have filtered by. The groups of running
+            consumers, which send subscriptions themselves, are open.
         gone_ms: the groups that have no member now, and since when at the latest.
         latest_ms: the latest time that the clock has shown.
     """
@@ -37,6 +39,7 @@ class Filters(Forked):
     now: dict[FilterKey, frozenset[Asked]] = field(default_factory=dict)
     groups: set[str] = field(default_factory=set)
     narrowed: set[str] = field(default_factory=set)
+    ever: BitMapFilters = field(default_factory=BitMapFilters)
     gone_ms: dict[str, int] = field(default_factory=dict)
     latest_ms: int = 0
 
@@ -59,6 +62,20 @@ class Filters(Forked):
             self.now[key] = told
         elif key in self.now:
             self.now[key] |= told
+
+    def may_have(self, key: FilterKey, expression: str) -> None:
+        """Record that the broker may filter a group's messages by an expression."""
+        ever = self.ever
+        of_key = ever.expressions.get(key, frozenset())
+        if expression not in of_key:
+            more = {**ever.expressions, key: of_key | {expression}}
+            self.ever = replace(ever, expressions=more)
+
+    def may_have_any(self, group: str) -> None:
+        """Record that a group may have any filter on any topic."""
+        if group not in self.ever.open_groups:
+            open_groups = self.ever.open_groups | {group}
+            self.ever = replace(self.ever, open_groups=open_groups)
 
     def forget(self, key: FilterKey) -> None:
         """Record that a group's subscription to a topic is now unknown."""

@@ -172,7 +172,7 @@ class Knowledge:
         """The argument of the laws about files: the image, and what is known."""
         setup = self.setup
         # What a filter says of a message, a pull shows.
-        knows_bit_maps = not (self.tampering.bit_maps_may_rot or setup.filters)
+        is_sound = not self.tampering.bit_maps_may_rot
         return Judged(
             image,
             reput_from_offset,
@@ -180,7 +180,8 @@ class Knowledge:
             index_slots=setup.index_slots,
             keeps_index=setup.has_index,
             ext_size=setup.queue_ext_size if setup.has_queue_ext else 0,
-            bit_map_of=bit_map_at if knows_bit_maps else None,
+            bit_map_of=bit_map_at if is_sound and not setup.filters else None,
+            filters=self.progress.filters.ever if is_sound and setup.filters else None,
             takes_odd_properties=self.tampering.origin is not Origin.OURS,
             entry_may_wait=bool(setup.disk_capacity) or not self.works(QUEUES),
             level_max=setup.delay_levels.level_max,

@@ -35,6 +35,8 @@ def walk_filters(at: At) -> Iterator[Moment]:
             case SubscriptionAsked(op):
                 if isinstance(op, Subscribe) and op.topic.startswith(RETRY_PREFIX):
                     filters.narrowed.add(op.group)
+                if isinstance(op, Subscribe) and op.expression_type == "SQL92":
+                    filters.may_have((op.group, op.topic), op.expression)
                 if not step.is_alone:
                     _asked_beside_others(filters, op)
             case SubscriptionAnswered(asked, seen):
@@ -50,6 +52,8 @@ def walk_filters(at: At) -> Iterator[Moment]:
                 filters.ended()
             case FiltersLoaded(rows):
                 filters.loaded([group for (group, _), _ in rows])
+                for key, (expression, _) in rows:
+                    filters.may_have(key, expression)
                 yield FiltersRecovered(*at, found, rows)
             case _:
                 pass
@@ -66,6 +70,7 @@ def _forget_unsure(at: At, filters: Filters) -> None:
     for op in at.known.consumption.newest.values():
         filters.forget_group(op.group)
         filters.came(op.group)
+        filters.may_have_any(op.group)
 
 
 def _asked_beside_others(filters: Filters, op: FilterOp) -> None:

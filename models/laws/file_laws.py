@@ -37,6 +37,7 @@ QUEUE_LAWS: Laws = (
     queue_ext.units_lead_to_their_bit_maps,
     queue_ext.files_beside_queues_are_filled,
     queue_ext.nothing_lies_behind_the_last_address,
+    queue_ext.bit_maps_name_no_group_in_vain,
     offsets.queue_offsets_rise_by_one,
 )
 CONFIG_LAWS: Laws = (
@@ -83,6 +84,7 @@ DISPATCH_LAWS: Laws = (
     consume_queue.every_record_has_its_unit,
     queue_ext.addresses_lead_to_their_records,
     queue_ext.units_lead_to_their_bit_maps,
+    queue_ext.bit_maps_name_no_group_in_vain,
     index.headers_are_recounts,
     index.entries_are_the_keys_of_the_log,
     index.chains_lead_back,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from crashmq.models.files.filters import BitMapFilters
 from crashmq.models.files.message_delay_level import DEFAULT_LEVELS
 from crashmq.models.files.record import Record
 from crashmq.models.files.store_image import StoreImage
@@ -36,6 +37,7 @@ class Judged:
         ext_size: size of each consumequeue_ext file in bytes, if the extension is
             on; 0: unknown.
         bit_map_of: a record's bit map by phy_offset and size; None if unknown.
+        filters: what the bit maps may say; None if unknown.
         takes_odd_properties: RocketMQ may have put some of the records, whoever
             wrote the files since.
         entry_may_wait: the disk may have been full or failed while a unit was
@@ -54,6 +56,7 @@ class Judged:
     whole_sectors: bool = False
     ext_size: int = 0
     bit_map_of: Callable[[int, int], bytes] | None = None
+    filters: BitMapFilters | None = None
     takes_odd_properties: bool = False
     entry_may_wait: bool = False
     level_max: int = DEFAULT_LEVELS.level_max

@@ -6,6 +6,9 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
 
+from crashmq.models.expressions import may_match
+from crashmq.models.files.bloom_bits import bits_of
+from crashmq.models.files.filters import BitMapFilters
 from crashmq.models.files.log import common_size
 from crashmq.models.files.queue import QueueImage, Unit
 from crashmq.models.files.queue_ext import (
@@ -23,6 +26,7 @@ from crashmq.models.files.record import Bytes, Record, is_light_queue
 from crashmq.models.files.store_image import StoreImage
 from crashmq.models.laws.judged import Judged
 from crashmq.models.laws.registry import law
+from crashmq.models.limits import FILTER_BITS
 from crashmq.models.verdict import Place, Violation
 
 _FOLDER = "consumequeue_ext/"
@@ -253,6 +257,55 @@ def _waits(image: StoreImage, queue: QueueImage, address: int) -> bool:
     record = records[first]
     said = (entry.tags_code, entry.msg_store_time)
     return said == (record.tags_code, record.store_timestamp)
+
+
+@law(
+    "CQ-11",
+    "a bit map has no bits but those of groups whose expression is true of its record, "
+    "or fails on it",
+    catalogue="I15",
+)
+def bit_maps_name_no_group_in_vain(judged: Judged) -> Iterator[Violation]:
+    """Otherwise a pull reads each record that it could pass over.
+
+    A group has three bits on a topic. Any expression counts that the broker may ever
+    have had of the group there, since it is unknown when a record was dispatched.
+    Judged at rest. FLT-2 asks for the bits that must be there.
+
+    Source: CommitLogDispatcherCalcBitMap#dispatch.
+    """
+    image, filters = judged.image, judged.filters
+    if filters is None or not (judged.clean and judged.ext_size):
+        return
+    for queue, live in image.live_units:
+        for unit in live if not is_light_queue(queue.topic) else ():
+            record = image.commit_log.record_at.get(unit.phy_offset)
+            found = ext_unit_at(image.files, queue.name, unit.tags_code)
+            if record is None or found is None or not any(found.bit_map):
+                continue
+            in_vain = sorted(_bits_in_vain(found.bit_map, record, filters))
+            if in_vain:
+                where = queue.where(unit.queue_offset)
+                told = f"bits of groups that ask for {record.properties}"
+                yield Violation(where, f"bits {in_vain} of its bit map are set", told)
+
+
+def _bits_in_vain(bit_map: bytes, record: Record, filters: BitMapFilters) -> set[int]:
+    bit_num = 8 * len(bit_map)
+    left = {bit for bit in range(bit_num) if bit_map[bit // 8] >> bit % 8 & 1}
+    for group in _that_may_want(record, filters):
+        left.difference_update(bits_of(group, record.topic, FILTER_BITS, bit_num))
+    return left
+
+
+def _that_may_want(record: Record, filters: BitMapFilters) -> Iterator[str]:
+    """The groups that may have asked for a record."""
+    yield from filters.open_groups
+    for (group, topic), expressions in filters.expressions.items():
+        if topic == record.topic:
+            properties = record.properties
+            if any(may_match(one, properties) for one in expressions):
+                yield group
 
 
 @law(

@@ -36,6 +36,7 @@ OPTIONS: tuple[Mapping[str, object], ...] = often(
     ({"read_window": 600}, 1),
     ({"in_memory_size": 150}, 1),
     ({"disk_capacity": 1, "cleans": True}, 3),
+    ({"cleans": True, "reserved_hours": 2}, 2),
     ({"disk_profile": "posix_min"}, 3),
     ({"queue_file_units": 2}, 1),
     ({"queue_file_units": 7}, 1),
@@ -50,7 +51,7 @@ OPTIONS: tuple[Mapping[str, object], ...] = often(
 _OF_BROKERS = frozenset(
     {
         *("max_span", "topic_threshold", "pull_interval", "long_polling"),
-        "posts_subscription",
+        *("posts_subscription", "reserved_hours"),
     }
 )
 

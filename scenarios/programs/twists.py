@@ -11,6 +11,7 @@ The added ops are legal in every state, and no op is removed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from crashmq.models.ops import (
     CAN_BE_TOGETHER,
@@ -88,6 +89,11 @@ BESIDE = often(
     (Schedule("pct", depth=2, steps=60, grain="lines"), 1),
 )
 
+ROLLED_BY = 24
+"""Messages that fill a log file, as a rule."""
+
+AGAIN_MAX = 6
+
 READS = (PullMessage, LookMessage, SearchOffset, QueryMessage)
 
 _APART = 2 << 32  # from the seeds that programs are drawn by, and aimed by
@@ -109,7 +115,10 @@ def twisted(
     chance = SeededChance(run + _APART, number)
     if program.setup.begins_with or not chance.one_in(TWISTED):
         return program
-    ops = chance.pick(TWISTS)(program, chance)
+    twist = chance.pick(TWISTS)
+    if twist is _grown_old:
+        program = _that_cleans(program)
+    ops = twist(program, chance)
     return Program(program.setup, tuple([op for op in ops if needs(op) <= can]))
 
 
@@ -196,15 +205,27 @@ def _rounds() -> tuple[Op, ...]:
     )
 
 
-def _grown_old(program: Program, chance: Chance) -> list[Op]:
-    """In the second half files expire and are deleted, whatever happened before.
+def _that_cleans(program: Program) -> Program:
+    """The program on a store that deletes what has expired, unless files are damaged.
 
-    Perhaps a read that was asked before is asked again meanwhile.
+    Where a queue goes on is unknown once its records have expired or are damaged.
+    """
+    if program.setup.cleans or any(map(_spoils, program.ops)):
+        return program
+    return Program(replace(program.setup, cleans=True, reserved_hours=2), program.ops)
+
+
+def _grown_old(program: Program, chance: Chance) -> list[Op]:
+    """At some time files expire and are deleted, whatever happened before.
+
+    Perhaps a read that was asked before is asked again meanwhile. Some of the ops are
+    done again afterwards: what they were about may be gone.
     """
     ops, setup = [*program.ops], program.setup
     if not setup.cleans:
         return _record_durable(program, chance)
-    at = len(ops) - chance.below(len(ops) // 2 + 1)
+    at = len(ops) - chance.below(len(ops) + 1)
+    before = ops[:at]
     cleans: tuple[Op, ...] = (
         *(RunService("clean_commit_log", 3), RunService("clean_consume_queue", 3)),
     )
@@ -218,7 +239,27 @@ def _grown_old(program: Program, chance: Chance) -> list[Op]:
         *(AdvanceClock((setup.reserved_hours + 1) * HOUR_MS), DeleteManually()),
         *cleans,
     )
-    return [*ops[:at], *aged, *ops[at:]]
+    return [
+        *before,
+        *_until_files_roll(before),
+        *aged,
+        *_again(before, chance),
+        *ops[at:],
+    ]
+
+
+def _until_files_roll(ops: list[Op]) -> list[Op]:
+    """The puts of a program once more, up to ``ROLLED_BY``, so that files are full."""
+    puts: list[Op] = [op for op in ops if isinstance(op, PutMessage | PutBatch)]
+    return (puts * ROLLED_BY)[:ROLLED_BY]
+
+
+def _again(ops: list[Op], chance: Chance) -> list[Op]:
+    """A few of the ops, in their order, that do not take the store up or down."""
+    able = [op for op in ops if isinstance(op, CAN_BE_TOGETHER) and not _is_wait(op)]
+    count = min(len(able), chance.below(AGAIN_MAX + 1))
+    picked = sorted({chance.below(len(able)) for _ in range(count)})
+    return [able[at] for at in picked]
 
 
 def _at_once(program: Program, chance: Chance) -> list[Op]:
@@ -258,7 +299,7 @@ TWISTS: tuple[Twist, ...] = (
     *(_configured_anew, _configured_anew),
     *(_again_beside_a_stop, _again_beside_a_stop),
     *(_at_once, _at_once),
-    *(_part_of_a_second, _record_durable, _grown_old),
+    *(_part_of_a_second, _record_durable, _grown_old, _grown_old),
 )
 
 

@@ -32,7 +32,7 @@ def test_ids_run_in_order_and_state_laws_of_the_catalogue() -> None:
     assert ids == [
         *("CL-1", "CL-2", "CL-3", "CL-4", "CL-5"),
         *("CQ-1", "CQ-2", "CQ-3", "CQ-4", "CQ-5", "CQ-6", "CQ-7", "CQ-8", "CQ-9"),
-        "CQ-10",
+        *("CQ-10", "CQ-11"),
         *("OFF-1", "CP-1", "CP-2", "CP-3", "CP-5", "CP-7", "CP-8"),
         *("IX-3", "IX-4", "IX-5", "IX-6", "IX-7", "IX-8", "IX-9"),
         *("DEL-7", "DEL-8"),

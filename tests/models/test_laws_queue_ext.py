@@ -1,4 +1,4 @@
-"""CQ-6: an address leads to what is its record's, and a breach is told where it is."""
+"""What an address leads to is its record's, and a breach is told where it is."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ import struct
 from damaged_store import judged
 from written_store import FIRST_MS, WrittenStore, patched, queue_path, unit_bytes
 
+from crashmq.models.files.bloom_bits import bits_of
+from crashmq.models.files.filters import BitMapFilters
 from crashmq.models.laws.queue_ext import (
     addresses_lead_to_their_records,
+    bit_maps_name_no_group_in_vain,
     nothing_lies_behind_the_last_address,
 )
+from crashmq.models.limits import FILTER_BITS
 from crashmq.models.verdict import Violation
 
 COUNT = 6
@@ -117,3 +121,39 @@ def test_nothing_is_asked_where_nobody_knows_of_an_extension() -> None:
     files = patched(FILES, EXT, COUNT * EXT_SIZE, ext_unit(COUNT))
 
     assert left_over(files, ext_size=0) == []
+
+
+def in_vain(bit_map: bytes, filters: BitMapFilters | None) -> list[Violation]:
+    """What is told if the third unit's bit map, of 32 bits, is this one."""
+    files = FILES
+    for number in range(COUNT):
+        told = bit_map if number == 2 else bytes(4)
+        files = patched(files, EXT, number * EXT_SIZE + 20, told)
+    asked = judged(files, ext_size=512, filters=filters)
+    return bit_maps_name_no_group_in_vain.violations(asked)
+
+
+def bit_map_of(group: str) -> bytes:
+    """The bit map in which one group is named."""
+    bits = sum({1 << bit for bit in bits_of(group, "T0", FILTER_BITS, 32)})
+    return bits.to_bytes(4, "little")
+
+
+def test_a_bit_map_names_groups_that_may_want_its_record() -> None:
+    wants = BitMapFilters({("g", "T0"): {"a IS NULL"}, ("h", "T0"): {"a > 5"}})
+
+    assert in_vain(bit_map_of("g"), wants) == []
+    (found,) = in_vain(bit_map_of("h"), wants)
+    assert found.where == f"{Q0} byte 40 (queue_offset 2)"
+
+
+def test_the_filter_of_another_topic_names_no_group() -> None:
+    elsewhere = BitMapFilters({("g", "T1"): {"a IS NULL"}})
+
+    assert len(in_vain(bit_map_of("g"), elsewhere)) == 1
+    assert in_vain(bytes(4), elsewhere) == []
+
+
+def test_a_group_that_may_ask_for_anything_is_never_named_in_vain() -> None:
+    assert in_vain(bit_map_of("g"), BitMapFilters(open_groups={"g"})) == []
+    assert in_vain(bit_map_of("g"), None) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,7 @@ from crashmq.models.ops import (
     Capability,
     ChangeConfig,
     Damage,
+    DeleteManually,
     Op,
     PutMessage,
     Restart,
@@ -59,7 +61,8 @@ def test_one_program_of_so_many_is_twisted_and_always_the_same_way() -> None:
 
 def test_a_twist_takes_nothing_away_and_leaves_the_store() -> None:
     for plain, found in OTHERS:
-        assert found.setup == plain.setup
+        setup = replace(found.setup, cleans=False, reserved_hours=72)
+        assert setup == plain.setup
         assert _is_within(plain.ops, found.ops)
 
 
@@ -134,6 +137,25 @@ def test_some_reads_are_asked_again_while_files_expire() -> None:
     cleans = RunService("clean_commit_log", 3)
 
     assert any(its and cleans in its[-1] and len(its) == 2 for its in beside)
+
+
+def test_some_messages_of_brokers_expire_before_what_comes_next() -> None:
+    plain = [program_for(SCENARIOS["retries"], 5, number) for number in range(COUNT)]
+    found = [twisted(program, 5, number) for number, program in enumerate(plain)]
+    aged = [program for program in found if program.setup.cleans]
+
+    assert aged
+    assert all(DeleteManually() in program.ops for program in aged)
+    assert any(
+        program.ops[-1] != RunService("clean_consume_queue", 3) for program in aged
+    )
+
+
+def test_no_store_whose_files_are_damaged_begins_to_delete() -> None:
+    plain = [program_for(SCENARIOS["bit_rot"], 5, number) for number in range(COUNT)]
+    for number, program in enumerate(plain):
+        if any(isinstance(op, Damage) for op in program.ops):
+            assert twisted(program, 5, number).setup == program.setup
 
 
 def test_a_store_whose_files_are_damaged_is_given_no_window() -> None:
