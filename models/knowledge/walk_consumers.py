@@ -183,7 +183,10 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
         span = _span_of(at, queue, goes_on)
         waiting = len(goes_on.waiting)
         yield PullGoesOn(*at, queue, queue_offset, expected, waiting, span)
-        known.shares[queue] = goes_on._replace(wanted=_wanted(at, queue))
+        wanted = _wanted(at, queue)
+        if queue_offset == share.asked and not share.answers and wanted != share.wanted:
+            wanted = None  # the pull before may be answered still
+        known.shares[queue] = goes_on._replace(wanted=wanted)
         return
     taken, life, is_anew = known.taken.pop(queue, None), known.life, False
     was_reset = taken is not None and taken.was_reset
