@@ -122,8 +122,10 @@ PAUSES: Final = (0, -1, 99, 3000)
 OF_BATCHES: Final[tuple[ConsumeStatus, ...]] = often(
     ("partly", 4), ("success", 2), ("later", 1), ("raises", 1)
 )
-TOLD = 2
-"""Of so many resets, the broker tells the consumers of one without being asked."""
+ASKED_FOR = 3
+"""Of so many resets one waits until a pull asks; of others the broker tells clients."""
+TOLD_AMID = 3
+"""Of so many times a client is told once amid what its listener does."""
 
 
 def consume(draft: Draft) -> None:
@@ -280,9 +282,9 @@ def _reset(draft: Draft) -> None:
             TurnConsumer(client, "pull", chance.pick(TIMES)), consumed_by(draft, client)
         )
     offset = chance.integer(0, 2) if chance.coin() else offset
-    if chance.one_in(TOLD):
+    if not chance.one_in(ASKED_FOR):
         first, *others = [TellReset(client, *address, offset) for client in its]
-        if chance.coin():  # amid what its listener does
+        if chance.one_in(TOLD_AMID):
             add(draft.drawn.together((consumed_by(draft, its[0]), first)))
         else:
             add(first)

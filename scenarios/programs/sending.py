@@ -52,7 +52,7 @@ FAILED = 4
 LATE_ACTIONS: Final = (9, 11)
 DONE_IN_VAIN: Final = DiskFault("sync", "EIO", path="config")
 """Late in a change of a config file: the file has it, and the broker has it not."""
-PAST_THE_QUEUES = 5
+PAST_THE_QUEUES = 4
 """One of so many messages is sent to a topic's last queue, or past it."""
 LAST_QUEUES: Final = (7, 8, 9)
 """About the end of a topic's queues, of which it has eight."""
