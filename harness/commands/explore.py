@@ -104,6 +104,13 @@ _OPS_MAX = 1000
     "begin at the same time.",
 )
 @click.option(
+    "--clients",
+    type=click.IntRange(min=2),
+    metavar="N",
+    help="With --schedules: only histories whose last ops that begin at the same time "
+    "are those of N clients.",
+)
+@click.option(
     "--failures",
     is_flag=True,
     help="Instead of crashes: each call of each op fails in turn, once, or for good "
@@ -206,6 +213,8 @@ def _check_question(asked: Asked) -> None:
         )
     if asked.schedules is not None and asked.failures:
         raise click.UsageError("take --schedules or --failures, one at a time.")
+    if asked.clients is not None and asked.schedules is None:
+        raise click.UsageError("--clients only works with --schedules.")
     if asked.is_of_theirs and (asked.target is None or is_each or asked.profile):
         raise click.UsageError(
             "--subject only works with a SCENARIO or a CASE, for kills."

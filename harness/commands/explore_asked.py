@@ -24,6 +24,7 @@ class Asked:
     choices: int | None
     close: bool
     schedules: int | None
+    clients: int | None
     failures: bool
     profile: str | None
     budget: float
@@ -50,5 +51,8 @@ def explored_each(asked: Asked) -> int | None:
     if asked.is_of_theirs:
         return run_kills(target, ops=asked.ops, budget=budget, out=out)
     if asked.schedules is not None:
-        return run_schedules(target, bound=asked.schedules, budget=budget, out=out)
+        bound = asked.schedules
+        return run_schedules(
+            target, bound=bound, clients=asked.clients, budget=budget, out=out
+        )
     return run_failures(target, ops=asked.ops, budget=budget, out=out)

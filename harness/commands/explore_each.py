@@ -67,7 +67,7 @@ class Target:
         self.subject = subject_at(subject) if subject else None
         self.bug = mutant_named(mutant)
         self.is_case = target.endswith(SUFFIX)
-        self._seed, self._histories = seed, histories
+        self._seed, self.histories = seed, histories
         if self.is_case:
             case = case_at(Path(target))
             self.subject = subject_of(case, Path(target), subject)
@@ -86,7 +86,7 @@ class Target:
             if left is not None:
                 found += 1
                 yield left
-            if found == self._histories or (not found and number == _BARREN_MAX):
+            if found == self.histories or (not found and number == _BARREN_MAX):
                 return
 
     def _drawn(self) -> Iterator[Program]:

@@ -7,29 +7,55 @@ from pathlib import Path
 
 from crashmq.harness.commands.explore_each import Target, end, try_each
 from crashmq.harness.commands.output import say
-from crashmq.harness.explore.schedules import Schedules, explore_schedules, together_in
+from crashmq.harness.explore.schedules import (
+    Schedules,
+    clients_in,
+    explore_schedules,
+    together_in,
+)
 from crashmq.models.program import Program
 
-_SHARE = 1 / 30  # of the budget for one program of a scenario: some have no end
+_MANY = 30
+_SHARE = 1 / _MANY  # of the budget for one program of a scenario: some have no end
 
 
 def run_schedules(
-    target: Target, *, bound: int, budget: float, out: Path | None
+    target: Target,
+    *,
+    bound: int,
+    clients: int | None,
+    budget: float,
+    out: Path | None,
 ) -> int:
-    """Explore schedules of a case or a scenario's programs; returns the exit code."""
+    """Explore schedules of a case or a scenario's programs; returns the exit code.
+
+    Args:
+        target: the case or scenario.
+        bound: the most preemptions.
+        clients: how many ops begin at the same time, each a client's; None: any number.
+        budget: in seconds.
+        out: where to save; None: nowhere.
+    """
+
+    def cut(program: Program) -> Program | None:
+        at = together_in(program)
+        if at < 0 or clients not in (None, clients_in(program)):
+            return None
+        ops = program.ops if target.is_case else program.ops[: at + 1]
+        return Program(program.setup, ops)
 
     def try_all(
         program: Program, scenario: str, is_over: Callable[[], bool]
     ) -> Schedules:
         return explore_schedules(program, scenario, bound=bound, is_over=is_over)
 
+    of_clients = "" if clients is None else f" as those of {clients} clients"
     nothing = (
-        f"{target.text}: its ops never begin at the same time, so there is one "
-        f"schedule. Name a case with a Together, or take `interleavings`, or "
+        f"{target.text}: its ops never begin at the same time{of_clients}, so there is "
+        f"one schedule. Name a case with a Together, or take `interleavings`, or "
         f"`contention`."
     )
-    cut = _whole if target.is_case else _to_the_last_together
-    share = 1.0 if target.is_case else _SHARE
+    share = 1.0 if target.is_case else max(_SHARE, 1 / (target.histories or _MANY))
     seen = try_each(target, cut, try_all, budget, nothing, share)
     closed, left = sum(one.is_closed for one in seen), sum(one.open for one in seen)
     visited = sum(one.visited for one in seen)
@@ -47,15 +73,8 @@ def run_schedules(
         "outcomes": outcomes,
         "points_max": max(one.points for one in seen),
         "bound": bound,
+        "clients": clients,
         "budget_seconds": budget,
     }
-    return end(target, seen, out, summary, f"--schedules {bound}")
-
-
-def _whole(program: Program) -> Program | None:
-    return program if together_in(program) >= 0 else None
-
-
-def _to_the_last_together(program: Program) -> Program | None:
-    at = together_in(program)
-    return Program(program.setup, program.ops[: at + 1]) if at >= 0 else None
+    asked = f"--schedules {bound}" + (f" --clients {clients}" if clients else "")
+    return end(target, seen, out, summary, asked)

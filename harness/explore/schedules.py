@@ -10,14 +10,14 @@ Source: Musuvathi and Qadeer, Iterative Context Bounding, PLDI 2007.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from crashmq.harness.episodes.episode import EpisodeResult, run_program
+from crashmq.harness.episodes.episode import Episode, EpisodeResult, run_program
+from crashmq.models.laws.registry import LawUnknown, LawViolated
 from crashmq.models.observations import Interleaved, Interrupted, Observation
 from crashmq.models.ops import During, Grain, Op, Schedule, Together, innermost
 from crashmq.models.program import Program
-from crashmq.models.verdict import Outcome
 
 
 @dataclass(slots=True)
@@ -53,6 +53,12 @@ def together_in(program: Program) -> int:
     return numbers[-1] if numbers else -1
 
 
+def clients_in(program: Program) -> int:
+    """How many ops begin at the same time in the last ``Together``; 0 without one."""
+    found = [together for op in program.ops if (together := _together(op)) is not None]
+    return len(found[-1].ops) if found else 0
+
+
 def _together(op: Op) -> Together | None:
     inner = innermost(op)
     return inner if isinstance(inner, Together) else None
@@ -86,16 +92,15 @@ def explore_schedules(
                 seen.open += len(level) - number
                 break
             tried = _with_schedule(program, at, Schedule(preemptions=told, grain=grain))
-            result = run_program(tried, scenario)
+            done = _run(tried, scenario, at)
             seen.visited += 1
-            points, observed = _run_of(result, at)
-            seen.points = max(seen.points, points)
-            if observed is not None:
-                seen.outcomes[observed] = seen.outcomes.get(observed, 0) + 1
-            if result.outcome is not Outcome.PASSED:
-                seen.found.setdefault(result.law, tried)
+            seen.points = max(seen.points, len(done.others))
+            if done.observed is not None:
+                seen.outcomes[done.observed] = seen.outcomes.get(done.observed, 0) + 1
+            if done.law:
+                seen.found.setdefault(done.law, tried)
             elif preemptions < bound:
-                below += _next(told, points, len(_ops(program, at)))
+                below += _next(told, done.others)
         level = below
     return seen
 
@@ -120,19 +125,13 @@ def each_stop(
             return
 
 
-def _ops(program: Program, at: int) -> tuple[Op, ...]:
-    together = _together(program.ops[at])
-    assert together is not None
-    return together.ops
-
-
 def _next(
-    told: tuple[tuple[int, int], ...], points: int, count: int
+    told: tuple[tuple[int, int], ...], others: Sequence[tuple[int, ...]]
 ) -> Iterator[tuple[tuple[int, int], ...]]:
     """The schedules with one more preemption, after those that are there."""
     first = told[-1][0] + 1 if told else 1
-    for point in range(first, points + 1):
-        for who in range(count):
+    for point in range(first, len(others) + 1):
+        for who in others[point - 1]:
             yield (*told, (point, who))
 
 
@@ -147,12 +146,44 @@ def _with_schedule(program: Program, at: int, schedule: Schedule) -> Program:
     return replace(program, ops=(*ops[:at], changed(ops[at]), *ops[at + 1 :]))
 
 
-def _run_of(result: EpisodeResult, at: int) -> tuple[int, Observation | None]:
-    """How many switch points the ops had, and what was observed of them."""
-    step = next((s for s in result.trace if s.number == at), None)
-    observed = step.observation if step is not None else None
-    while isinstance(observed, Interrupted):
-        observed = observed.observation
-    if not isinstance(observed, Interleaved):
-        return 0, observed
-    return observed.points, replace(observed, turns=(), points=0)
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One schedule's run: what it showed, and where it could have gone otherwise.
+
+    ``others``: at each switch point, the activities that another schedule could choose.
+    """
+
+    law: str
+    observed: Observation | None
+    others: Sequence[tuple[int, ...]]
+
+
+def _run(program: Program, scenario: str, at: int) -> _Run:
+    """Run a program, and say what became of its op ``at``."""
+    law, observed = "", None
+    others: Sequence[tuple[int, ...]] = ()
+    episode = Episode(scenario, program.setup, keep_trace=False)
+    try:
+        for number, op in enumerate(program.ops):
+            try:
+                seen = episode.step(op)
+            finally:
+                if number == at and (turns := episode.interpreter.turns) is not None:
+                    others = turns.others
+            if number == at:
+                observed = _without_turns(seen)
+        episode.finish()
+    except (LawViolated, LawUnknown) as breach:
+        law = breach.id
+    finally:
+        episode.close()
+    return _Run(law, observed, others)
+
+
+def _without_turns(seen: Observation) -> Observation:
+    """What was observed of ops that began together, whatever their schedule was."""
+    while isinstance(seen, Interrupted):
+        seen = seen.observation
+    if isinstance(seen, Interleaved):
+        return replace(seen, turns=(), points=0)
+    return seen

@@ -21,12 +21,15 @@ class Turns:
     Attributes:
         taken: switch points at which another activity ran than without a schedule.
         points: switch points so far.
+        others: at each of them, the activities that could have run instead of the one
+            that runs without a schedule.
     """
 
     def __init__(self, schedule: Schedule) -> None:
         self.grain = schedule.grain
         self.taken: list[tuple[int, int]] = []
         self.points = 0
+        self.others: list[tuple[int, ...]] = []
         self._is_pct = schedule.kind == "pct"
         self._told = dict(schedule.preemptions)
         self._seed = schedule.seed
@@ -47,6 +50,7 @@ class Turns:
         """
         self.points += 1
         by_itself = current if goes_on else _after(current, others)
+        self.others.append(tuple([one for one in others if one != by_itself]))
         chosen = by_itself
         if self._is_pct:
             if self.points in self._changes:

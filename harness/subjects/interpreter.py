@@ -283,6 +283,11 @@ class Interpreter:
         self._note(MAIN, ended)
         return Step(op, self._history.entries)
 
+    @property
+    def turns(self) -> Turns | None:
+        """The choices among ops that began together in the newest step, if any."""
+        return self._running.turns
+
     def _forget_events(self) -> None:
         """Let nothing happen any more that was to come amid what has ended."""
         for _ in range(NESTING_MAX):

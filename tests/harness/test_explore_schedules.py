@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from crashmq.harness.cli import main
-from crashmq.harness.explore.schedules import each_stop, explore_schedules, together_in
+from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.explore.schedules import (
+    clients_in,
+    each_stop,
+    explore_schedules,
+    together_in,
+)
 from crashmq.harness.failures.case_file import CaseFile
 from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import applied
-from crashmq.models.ops import Crash, During, PutMessage, RunService, Together
+from crashmq.models.ops import (
+    Crash,
+    During,
+    PutMessage,
+    RunService,
+    Schedule,
+    Together,
+)
 from crashmq.models.program import Program, Setup
 
 PUT = PutMessage("T0", 0, 16)
@@ -112,6 +127,43 @@ def test_the_command_counts_schedules_and_says_what_is_closed(tmp_path: Path) ->
     summary = json.loads((out / "summary.json").read_text())
     assert summary["outcomes"] == 2
     assert summary["violations"] == 0
+
+
+def test_no_schedule_is_run_twice() -> None:
+    """Each run of two short ops has its own turns."""
+    program = Program(Setup(), (Together((PUT, RunService("reput"))),))
+    found = explore_schedules(program, "interleavings", bound=1)
+    tried = [*_tried(program)]
+
+    assert len(tried) == found.visited
+    assert len({*tried}) == len(tried)
+
+
+def _tried(program: Program) -> Iterator[tuple[tuple[int, int], ...]]:
+    """The turns of each run that a schedule of at most one preemption can have."""
+    told: list[tuple[tuple[int, int], ...]] = [
+        (),
+        *[((n, who),) for n in range(1, 60) for who in (0, 1)],
+    ]
+    for preemptions in told:
+        schedule = Schedule(preemptions=preemptions)
+        (op,) = program.ops
+        assert isinstance(op, Together)
+        together = replace(op, schedule=schedule)
+        result = run_program(replace(program, ops=(together,)), "interleavings")
+        turns = next(step.turns for step in result.trace if step.number == 0)
+        if turns == preemptions:
+            yield turns
+
+
+def test_only_histories_of_so_many_clients_are_taken() -> None:
+    result = crashmq("interleavings", "--schedules", 0, "--clients", 99)
+
+    assert result.exit_code == 2
+    assert "as those of 99 clients" in result.output
+    assert crashmq("interleavings", "--clients", 2).exit_code == 2
+    assert clients_in(TWO_PUTS) == 2
+    assert clients_in(Program(Setup(), (PUT,))) == 0
 
 
 @pytest.mark.slow
