@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from crashmq.reports.arrow import arrow_schema
+from crashmq.reports.arrow import arrow_schema, lists_since
 from crashmq.reports.errors import NotARun
 from crashmq.reports.figures import Finding
 from crashmq.reports.files import RUN_FORMAT, read_run_file
@@ -130,8 +130,6 @@ def row_files(out: Place) -> list[Place]:
 def manifest_from_rows(run_id: str, path: Place) -> pa.Table:
     """The manifest computed from a file of rows.
 
-    Columns that an older version did not write are empty lists.
-
     Raises:
         NotARun: the file cannot be read.
     """
@@ -143,14 +141,17 @@ def manifest_from_rows(run_id: str, path: Place) -> pa.Table:
 def table_at(path: Place, schema: pa.Schema) -> pa.Table:
     """A file of a run as a table of this schema.
 
+    Lists that an older version did not write are empty.
+
     Raises:
         NotARun: it cannot be read.
     """
     try:
         table = pq.ParquetFile(source_of(path)).read(use_threads=False)
-        empty = pa.array([[]] * table.num_rows, schema.field("excuses").type)
-        if "excuses" not in table.column_names:
-            table = table.append_column("excuses", empty)
+        for name in lists_since(schema):
+            if name not in table.column_names:
+                empty = pa.array([[]] * table.num_rows, schema.field(name).type)
+                table = table.append_column(name, empty)
         return table.select(schema.names).cast(schema)
     except (OSError, pa.ArrowException, KeyError) as error:
         raise _damaged(path, error) from None
@@ -167,7 +168,8 @@ def _rows(path: Place, columns: Sequence[str], which: Any) -> list[dict[str, Any
 
 
 def _row(path: Place, number: int) -> dict[str, Any]:
-    names = [name for name in arrow_schema(EpisodeRecord).names if name != "excuses"]
+    schema = arrow_schema(EpisodeRecord)
+    names = [name for name in schema.names if name not in lists_since(schema)]
     (row,) = _rows(path, names, pc.field("episode_id") == number)
     return row
 

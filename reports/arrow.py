@@ -15,12 +15,20 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
+_ADDED = ("excuses", "states")
+"""Lists that files of the first versions do not have."""
+
 _SCALARS = {int: pa.int64(), str: pa.string()}
 
 
 def arrow_schema(record: type) -> pa.Schema:
     """The Arrow schema of a record class: int64, string, and lists of structs."""
     return pa.schema(list(_struct(record)))
+
+
+def lists_since(schema: pa.Schema) -> list[str]:
+    """The lists of a schema that a file of an older version may lack."""
+    return [name for name in _ADDED if name in schema.names]
 
 
 def table_of(rows: Sequence[Any], record: type) -> pa.Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,20 @@ from crashmq.reports.records import (
     OpCount,
     ProbeHits,
     ScenarioTotals,
+    StateCount,
 )
+
+
+def unseen_share(times: Iterable[int]) -> float:
+    """The estimated probability that the next one is of a kind that was never met.
+
+    It is the share of those whose kind occurred once (Good and Turing, 1953).
+
+    Args:
+        times: how often each kind occurred.
+    """
+    counts = [*times]
+    return counts.count(1) / sum(counts) if counts else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +106,7 @@ class Figures:
     excuses: list[ExcuseCount]
     findings: list[Finding]
     background: Background = Background()
+    states: list[StateCount] = field(default_factory=list)
 
     @property
     def definition(self) -> dict[str, Any]:
@@ -119,6 +133,14 @@ class Figures:
                 asked[law.law] += law.checks
         rows = [LawExcuses(law, asked[law], facts) for law, facts in by_law.items()]
         return sorted(rows, key=lambda row: (-row.share, row.law))
+
+    @property
+    def found_states(self) -> dict[str, int]:
+        """How often starts found each kind of state, whatever came of them."""
+        times: dict[str, int] = {}
+        for row in self.states:
+            times[row.state] = times.get(row.state, 0) + row.times
+        return times
 
     @property
     def violated(self) -> list[Finding]:

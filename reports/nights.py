@@ -9,10 +9,11 @@ frequency before; otherwise its state is unknown. Nothing here reads a file.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from crashmq.reports.figures import Figures
+from crashmq.reports.figures import Figures, unseen_share
 from crashmq.reports.summary import mostly_excused, vacuous_laws
 
 # What a failure is in the last night.
@@ -51,6 +52,7 @@ class Night:
     elapsed_s: float | None
     met: Mapping[str, Met]  # by signature
     places: Mapping[Place, int]  # how often each kind of crash was tried
+    states: Mapping[str, int]  # how often starts found each kind of state
     laws: Mapping[str, str]  # asked, never checked or mostly excused
 
     @property
@@ -131,12 +133,15 @@ class Discovery:
     """What was found up to one night, and what is still to be expected.
 
     ``unseen`` is the estimated probability that the next crash is of a kind that no
-    night has tried: the share of crashes whose kind occurred once (Good and Turing).
+    night has tried; ``unseen_states`` that the next start finds a kind of state that
+    none has found.
     """
 
     places: int
     unseen: float
     failures: int
+    states: int
+    unseen_states: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +228,7 @@ def night_of(name: str, figures: Figures, began: str = "", revision: str = "") -
             for one in figures.findings
         },
         places=places,
+        states=figures.found_states,
         laws=dict.fromkeys((row.law for row in laws), ASKED)
         | dict.fromkeys(mostly_excused(figures), EXCUSED)
         | dict.fromkeys(vacuous_laws(figures), NEVER),
@@ -312,15 +318,21 @@ def _missed_by_chance(episodes: Sequence[int | None], nights: Sequence[Night]) -
 
 
 def _discovery(nights: Sequence[Night]) -> list[Discovery]:
-    places: dict[Place, int] = {}
+    places: Counter[Place] = Counter()
+    states: Counter[str] = Counter()
     failures: set[str] = set()
     found = []
     for night in nights:
-        for place, times in night.places.items():
-            places[place] = places.get(place, 0) + times
+        places.update(night.places)
+        states.update(night.states)
         failures |= night.met.keys()
-        once = sum(times == 1 for times in places.values())
-        crashes = sum(places.values())
-        unseen = once / crashes if crashes else 1.0
-        found.append(Discovery(len(places), unseen, len(failures)))
+        found.append(
+            Discovery(
+                places=len(places),
+                unseen=unseen_share(places.values()),
+                failures=len(failures),
+                states=len(states),
+                unseen_states=unseen_share(states.values()),
+            )
+        )
     return found

@@ -130,6 +130,7 @@ def panels_of(nights: Nights) -> list[Panel]:
         ],
         "failures ever met": [night.failures for night in found],
         "kinds of crashes ever tried": [night.places for night in found],
+        "kinds of state ever found": [night.states for night in found],
         "laws never checked": [len(night.vacuous) for night in each],
         "laws mostly excused": [len(night.mostly_excused) for night in each],
     }
@@ -141,12 +142,12 @@ def panels_of(nights: Nights) -> list[Panel]:
 
 
 def as_json(nights: Nights) -> dict[str, Any]:
-    """The nights as JSON; of kinds of crashes their number, of laws the silent ones."""
-    rows = []
+    """The nights as JSON; of kinds their number, of laws the silent ones."""
+    rows, left_out = [], ("places", "states", "laws")
     for night, found in zip(nights.nights, nights.discovery, strict=True):
         row = asdict(night) | {"discovery": asdict(found)}
         row |= {"vacuous_laws": night.vacuous, "mostly_excused": night.mostly_excused}
-        rows.append({key: row[key] for key in row if key not in ("places", "laws")})
+        rows.append({key: row[key] for key in row if key not in left_out})
     failures = [asdict(one) | {"told": one.told} for one in nights.failures]
     return {
         "exit_code": nights.exit_code,

@@ -89,6 +89,15 @@ class ExcuseCount:
 
 
 @dataclass(slots=True)
+class StateCount:
+    """How often a start found a directory of one kind, and what came of it."""
+
+    state: str  # the kind: what a start decides by, in a few words
+    recovery: str  # normal, abnormal, refused or failed
+    times: int
+
+
+@dataclass(slots=True)
 class EpisodeRecord:
     """One judged run of one program."""
 
@@ -114,6 +123,7 @@ class EpisodeRecord:
     probes: list[ProbeHit] = field(default_factory=list)
     events: list[EventRecord] = field(default_factory=list)
     excuses: list[ExcuseCount] = field(default_factory=list)
+    states: list[StateCount] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -231,6 +241,7 @@ class ShardRecord:
     probes: list[ProbeHits] = field(default_factory=list)
     laws: list[LawChecks] = field(default_factory=list)
     excuses: list[ExcuseCount] = field(default_factory=list)
+    states: list[StateCount] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -100,6 +100,7 @@ def collect_figures(aggregates: Aggregates, out: Place) -> Figures:
         laws=sums["laws"]
         + [LawChecks(law, "", 0, 0, 0) for law in declared.laws if law not in laws],
         excuses=sums["excuses"],
+        states=sums["states"],
         findings=sorted(
             aggregates.findings(),
             key=lambda f: (f.outcome != "violated", -f.episodes, f.signature),

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the field's name for it
 
 from crashmq.reports.aggregates import manifest_from_rows, row_files, table_at
-from crashmq.reports.arrow import arrow_schema
+from crashmq.reports.arrow import arrow_schema, lists_since
 from crashmq.reports.figures import Finding
 from crashmq.reports.files import RUN_FORMAT, read_run_file
 from crashmq.reports.findings import findings
@@ -110,8 +110,7 @@ def read_rows(session: SparkSession, paths: list[Place]) -> DataFrame:
 
     Columns that an older version did not write are empty lists.
     """
-    rows = _read(session, paths, EpisodeRecord)
-    return rows.withColumn("excuses", F.coalesce("excuses", F.array()))
+    return _read(session, paths, EpisodeRecord)
 
 
 def ddl_of(record: type) -> str:
@@ -127,7 +126,11 @@ def _read(session: SparkSession, paths: list[Place], record: type) -> DataFrame:
     # Spark takes a path for a pattern; a directory may be named like one.
     signs = str.maketrans({sign: f"\\{sign}" for sign in "[]{}*?\\"})
     names = [f"file://{str(path).translate(signs)}" for path in paths]
-    return session.read.schema(ddl_of(record)).parquet(*names)
+    rows = session.read.schema(ddl_of(record)).parquet(*names)
+    lists = {
+        name: F.coalesce(name, F.array()) for name in lists_since(arrow_schema(record))
+    }
+    return rows.withColumns(lists)
 
 
 def _asked_of_arrow(

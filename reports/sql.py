@@ -4,7 +4,7 @@
 
     episodes     a row each, as ``EpisodeRecord``
     manifests    a row a shard, as ``ShardRecord``
-    scenarios, ops, crash_points, probes, laws, excuses
+    scenarios, ops, crash_points, probes, laws, excuses, states
                  the sums of the manifests, a row a shard and name
 
 A run of format 1 has no manifests; its view of them is computed from its rows.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-from crashmq.reports.figures import Figures, Finding
+from crashmq.reports.figures import Figures, Finding, unseen_share
 
 CLEAN, VIOLATED, TOO_LITTLE = 0, 1, 5
 
@@ -61,6 +61,8 @@ class Summary:
     steps: int
     crashes: int
     recoveries: int
+    found_states: int  # kinds of state that starts have found
+    unseen_states: float  # chance that the next start finds a kind that none has
     violations: int
     unknown: int
     distinct_failures: list[Failure]
@@ -95,6 +97,8 @@ def summarise(figures: Figures, cases: Mapping[str, str]) -> Summary:
         steps=steps,
         crashes=sum(totals.crashes for totals in figures.scenarios),
         recoveries=sum(totals.recoveries for totals in figures.scenarios),
+        found_states=len(figures.found_states),
+        unseen_states=round(unseen_share(figures.found_states.values()), 4),
         violations=sum(totals.violated for totals in figures.scenarios),
         unknown=sum(totals.unjudged for totals in figures.scenarios),
         distinct_failures=_failures(figures, figures.violated, cases),

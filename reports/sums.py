@@ -111,6 +111,7 @@ def _sums_of(episodes: pa.Table) -> dict[str, pa.Table]:
         "probes": _probes(episodes),
         "laws": _laws(episodes),
         "excuses": _exploded(episodes, "excuses"),
+        "states": _exploded(episodes, "states"),
     }
     return {name: _grouped(table, SUMS[name]) for name, table in sums.items()}
 

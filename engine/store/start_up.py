@@ -214,13 +214,15 @@ class StartUp:
         """The phy_offset up to which to read past damage; 0 if nothing is damaged."""
         mark = self._checkpoint.mark
         self._front_expired = wrote_since(self._checkpoint, self._abort, scan.end)
+        until = served_as_found(mark, self._abort, self._commit_log.mapped_files)
         if mark is not None and self._serves_around:
             lacks_first = scan.start > mark.log_min_offset and not mark.is_empty
             is_lost = lacks_first and not self._front_expired
-            is_damaged = is_lost or scan.end < mark.durable_offset
-            return mark.durable_offset if is_damaged else 0
-        until = served_as_found(mark, self._abort, self._commit_log.mapped_files)
-        if scan.end >= until or scan.stopped_by is Stop.UNREADABLE:
+            if is_lost or scan.end < mark.durable_offset:
+                return max(mark.durable_offset, until)
+        elif scan.stopped_by is Stop.UNREADABLE:
+            return 0
+        if scan.end >= until:
             return 0
         AS_FOUND.hit()
         return until

@@ -16,7 +16,8 @@ from crashmq.reports.places import Place
 def command(directory: Place, question: str) -> None:
     """Answer a SELECT on the soak in DIR.
 
-    Views: episodes, manifests, scenarios, ops, crash_points, probes, laws, excuses.
+    Views: episodes, manifests, scenarios, ops, crash_points, probes, laws, excuses,
+    states.
     """
     with reporting_what_is_missing(spark=False):
         from crashmq.reports.sql import answer

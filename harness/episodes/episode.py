@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from zlib import crc32
 
 import msgspec
 
-from crashmq.engine.host.probe import recording
+from crashmq.harness.episodes.counted import Counted, name_of
 from crashmq.harness.episodes.last_consumers import consume_all_left
 from crashmq.harness.episodes.reading_back import (
     deliver_everything,
@@ -45,9 +45,7 @@ from crashmq.models.observations import (
     Observation,
     Positions,
     Ran,
-    Refused,
     Skipped,
-    Started,
     Stopped,
     status_of,
 )
@@ -57,7 +55,6 @@ from crashmq.models.ops import (
     AskBroker,
     Capability,
     ConfirmLog,
-    Crash,
     DeleteManually,
     FillDisk,
     Op,
@@ -67,17 +64,13 @@ from crashmq.models.ops import (
     RunService,
     ServiceName,
     Shutdown,
-    innermost,
     needs,
 )
 from crashmq.models.program import HOUR_MS, Program, Setup
 from crashmq.models.verdict import Outcome
 from crashmq.reports.records import (
-    CrashRecord,
     EpisodeRecord,
     ExcuseCount,
-    OpCount,
-    ProbeHit,
     VerdictRecord,
 )
 
@@ -125,15 +118,6 @@ class EpisodeResult:
     record: EpisodeRecord
 
 
-@dataclass(slots=True)
-class _Counts:
-    """What a record says of an episode in numbers."""
-
-    ops: dict[tuple[str, str], int] = field(default_factory=dict)
-    crashes: list[CrashRecord] = field(default_factory=list)
-    recoveries: int = 0
-
-
 class Episode:
     """A store, its judge and its record, from the first start to the last stop."""
 
@@ -171,9 +155,8 @@ class Episode:
         self._judge = judge or Judge(setup, self.subject, can)
         self._interpreter = interpreter_of(setup, self.subject, life)
         self._hasher = blake2b(digest_size=16)
-        self._counts = _Counts()
         self._stack = ExitStack()
-        self._probes = self._stack.enter_context(recording())
+        self._counts = Counted.begun(self._stack)
         self._keeps_record = not after
         self._begun = bool(after) or setup.starts_by_an_op
         self.is_finishing = False
@@ -206,7 +189,7 @@ class Episode:
     @property
     def probes(self) -> Mapping[str, int]:
         """Hits of the probes so far, by name."""
-        return self._probes
+        return self._counts.probes
 
     def step(self, op: Op) -> Observation:
         """Do one op and judge it.
@@ -260,44 +243,17 @@ class Episode:
             self._hasher.update(_ENCODER.encode(told))
         counts = self._counts
         if not self.is_finishing and number >= 0:
-            key = (type(op).__name__, status_of(seen))
-            counts.ops[key] = counts.ops.get(key, 0) + 1
+            counts.saw_op(op, seen)
         for start in done.starts:
-            self._record_recovery(start.seen)
+            counts.saw_start(self._judge.image_of(start.found), start.seen)
         if done.crash is not None:
-            self._record_crash(op, number, done, done.crash)
+            action = self.subject.last_action()
+            counts.saw_crash(number, op, actions, done.crash, action)
         if self._keep_trace:
             at_ms = self.subject.now_ms()
             woken = tuple([(one.op, one.answer) for one in done.pulls_woken])
             step = (number, op, seen, positions, actions, at_ms, done.turns, woken)
             self.trace.append(TracedStep(*step))
-
-    def _record_recovery(self, start: Observation) -> None:
-        self._counts.recoveries += 1
-        for crash in reversed(self._counts.crashes):
-            if crash.recovery != "none":
-                break
-            if isinstance(start, Started):
-                crash.recovery = "normal" if start.last_exit_ok else "abnormal"
-            elif isinstance(start, Refused):
-                crash.recovery = "refused"
-
-    def _record_crash(self, op: Op, number: int, done: Step, crash: Crash) -> None:
-        actions = done.disk_actions
-        verb, _, path = self.subject.last_action().partition(":")
-        survivors = crash.survivors.kind
-        self._counts.crashes.append(
-            CrashRecord(
-                step=number,
-                op=_innermost(op),
-                kind=crash.kind,
-                survivors=survivors if crash.kind == "power_loss" else "",
-                disk_action=actions,
-                action=verb if actions else "none",
-                file_kind=_file_kind(path) if actions else "none",
-                recovery="none",
-            )
-        )
 
     def finish(self) -> None:
         """Heal, let every service catch up, read everything, stop; judge it all.
@@ -477,16 +433,15 @@ class Episode:
             digest=self.digest(),
             elapsed_us=0,
             code_version="",
-            op_counts=[
-                OpCount(op, status, times) for (op, status), times in counts.ops.items()
-            ],
+            op_counts=counts.op_rows,
             crash_points=counts.crashes,
             verdicts=[
                 VerdictRecord(law, checks, 0, Outcome.PASSED.value)
                 for law, checks in self._judge.checks.items()
             ],
-            probes=[ProbeHit(probe, hits) for probe, hits in self._probes.items()],
+            probes=counts.probe_rows,
             excuses=_excuses(self._judge),
+            states=counts.state_rows,
         )
 
 
@@ -499,16 +454,6 @@ def _excuses(judge: Judge) -> list[ExcuseCount]:
 @lru_cache(maxsize=256)
 def _setup_text(setup: Setup) -> str:
     return json.dumps(asdict(setup))
-
-
-def _innermost(op: Op) -> str:
-    return type(innermost(op)).__name__
-
-
-def _file_kind(path: str) -> str:
-    top = path.partition("/")[0]
-    known = ("commitlog", "consumequeue", "checkpoint", "abort", "lock")
-    return top if top in known else "directory" if not top else "other"
 
 
 def run_program(
@@ -564,7 +509,7 @@ def _result(
     step, op = len(program.ops), "end"
     if not episode.is_finishing:
         step = max(0, len(episode.ops) - 1)
-        op = _innermost(episode.ops[step]) if episode.ops else "Restart"
+        op = name_of(episode.ops[step]) if episode.ops else "Restart"
     record.signature = f"{breach.id}-{op}"
     record.verdicts = [v for v in record.verdicts if v.law != breach.id]
     checks = episode.checks_of(breach.id)

@@ -6,8 +6,8 @@ empty, if a filter has no expression of type SQL92, or if a number is not a numb
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -44,17 +44,17 @@ class FilterEntry:
     bit_num: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class BitMapFilters:
-    """The filters by which a broker may have computed bit maps; equal to itself alone.
+    """The filters by which a broker may have computed bit maps.
 
     Attributes:
-        expressions: of SQL92, by group and topic.
+        expressions: of SQL92, each with its group and topic.
         open_groups: groups that may have had other expressions, on any topic.
     """
 
-    expressions: Mapping[FilterKey, Set[str]] = field(default_factory=dict)
-    open_groups: Set[str] = frozenset()
+    expressions: frozenset[tuple[FilterKey, str]] = frozenset()
+    open_groups: frozenset[str] = frozenset()
 
 
 def read_filters(data: bytes) -> FilterRows | None:

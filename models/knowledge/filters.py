@@ -65,11 +65,9 @@ class Filters(Forked):
 
     def may_have(self, key: FilterKey, expression: str) -> None:
         """Record that the broker may filter a group's messages by an expression."""
-        ever = self.ever
-        of_key = ever.expressions.get(key, frozenset())
-        if expression not in of_key:
-            more = {**ever.expressions, key: of_key | {expression}}
-            self.ever = replace(ever, expressions=more)
+        told, known = (key, expression), self.ever.expressions
+        if told not in known:
+            self.ever = replace(self.ever, expressions=known | {told})
 
     def may_have_any(self, group: str) -> None:
         """Record that a group may have any filter on any topic."""

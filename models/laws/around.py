@@ -91,7 +91,8 @@ def refuses_what_cannot_be_located(
     """Compares the start's answer and its damage list with the files it found.
 
     A start must list damage exactly when REC-4 would have it refuse. On a store without
-    a durable mark it may also list what RocketMQ would ignore. It may refuse if a
+    a durable mark it may also list what RocketMQ would ignore, and below the mark's
+    ``damaged_until`` what was damaged before the mark. It may refuse if a
     file's CRC-32 differs although all its records are intact, since such damage has no
     place, or if it took the mark of a directory that it must not adopt
     (``is_foreign``).
@@ -109,8 +110,14 @@ def refuses_what_cannot_be_located(
             yield Violation("start", f"refused: {start.reason}", "a start around it")
         return
     listed = start.damaged
-    if listed and not reason and mark is not None:
-        yield Violation("start", f"lists {listed[0]}", "no damage, for nothing is lost")
+    if not reason and mark is not None:
+        for begin, end in listed:
+            if end > mark.damaged_until:
+                seen, expected = (
+                    f"lists {(begin, end)}",
+                    "no damage there: all is whole",
+                )
+                yield Violation("start", seen, expected)
     if reason and not listed:
         yield Violation("start", "lists no damage", f"some, since {reason}")
 

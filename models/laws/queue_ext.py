@@ -301,11 +301,9 @@ def _bits_in_vain(bit_map: bytes, record: Record, filters: BitMapFilters) -> set
 def _that_may_want(record: Record, filters: BitMapFilters) -> Iterator[str]:
     """The groups that may have asked for a record."""
     yield from filters.open_groups
-    for (group, topic), expressions in filters.expressions.items():
-        if topic == record.topic:
-            properties = record.properties
-            if any(may_match(one, properties) for one in expressions):
-                yield group
+    for (group, topic), expression in sorted(filters.expressions):
+        if topic == record.topic and may_match(expression, record.properties):
+            yield group
 
 
 @law(

@@ -133,6 +133,13 @@ def in_vain(bit_map: bytes, filters: BitMapFilters | None) -> list[Violation]:
     return bit_maps_name_no_group_in_vain.violations(asked)
 
 
+def filters_of(*rows: tuple[str, str, str]) -> BitMapFilters:
+    """Filters by group, topic and expression."""
+    return BitMapFilters(
+        frozenset([((group, topic), one) for group, topic, one in rows])
+    )
+
+
 def bit_map_of(group: str) -> bytes:
     """The bit map in which one group is named."""
     bits = sum({1 << bit for bit in bits_of(group, "T0", FILTER_BITS, 32)})
@@ -140,7 +147,7 @@ def bit_map_of(group: str) -> bytes:
 
 
 def test_a_bit_map_names_groups_that_may_want_its_record() -> None:
-    wants = BitMapFilters({("g", "T0"): {"a IS NULL"}, ("h", "T0"): {"a > 5"}})
+    wants = filters_of(("g", "T0", "a IS NULL"), ("h", "T0", "a > 5"))
 
     assert in_vain(bit_map_of("g"), wants) == []
     (found,) = in_vain(bit_map_of("h"), wants)
@@ -148,12 +155,12 @@ def test_a_bit_map_names_groups_that_may_want_its_record() -> None:
 
 
 def test_the_filter_of_another_topic_names_no_group() -> None:
-    elsewhere = BitMapFilters({("g", "T1"): {"a IS NULL"}})
+    elsewhere = filters_of(("g", "T1", "a IS NULL"))
 
     assert len(in_vain(bit_map_of("g"), elsewhere)) == 1
     assert in_vain(bytes(4), elsewhere) == []
 
 
 def test_a_group_that_may_ask_for_anything_is_never_named_in_vain() -> None:
-    assert in_vain(bit_map_of("g"), BitMapFilters(open_groups={"g"})) == []
+    assert in_vain(bit_map_of("g"), BitMapFilters(open_groups=frozenset({"g"}))) == []
     assert in_vain(bit_map_of("g"), None) == []

@@ -20,6 +20,7 @@ from crashmq.reports.records import (
     OpCount,
     ProbeHit,
     Shard,
+    StateCount,
     VerdictRecord,
 )
 
@@ -101,6 +102,10 @@ class SampleTask:
             probes=[ProbeHit(name, draw.randint(1, 4)) for name in self.probes],
             events=[_event(step, breach) for step in range(steps)] if broken else [],
             excuses=[ExcuseCount("CL-1", "alone", draw.randint(1, 9))],
+            states=[
+                StateCount(f"log {draw.randint(0, 3)}", "normal", 1),
+                StateCount("log 1, no mark", "refused", draw.randint(1, 3)),
+            ],
         )
 
 
