@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from crashmq.reports.aggregates import LocalAggregates
+from crashmq.reports.campaigns import Campaign
 from crashmq.reports.charts import Columns, columns
 from crashmq.reports.errors import NotARun
 from crashmq.reports.figures import Figures
@@ -97,15 +98,26 @@ def one_night(place: Place, figures: Figures) -> Night:
 
 
 def render_nights(
-    nights: Nights, directory: Place, unreadable: Sequence[str] = ()
+    nights: Nights,
+    directory: Place,
+    unreadable: Sequence[str] = (),
+    campaigns: Sequence[Campaign] = (),
 ) -> None:
-    """Write the page of these nights; an older one is replaced."""
+    """Write the page of these nights; an older one is replaced.
+
+    Args:
+        nights: the runs, side by side.
+        directory: where to write it.
+        unreadable: a sentence for each run that is left out.
+        campaigns: of machine-made mutants, by name.
+    """
     shown = without_earlier(nights, _SHOWN_MAX)
     values: dict[str, Any] = {
         "all": nights,
         "shown": shown,
         "panels": panels_of(nights),
         "unreadable": unreadable,
+        "campaigns": campaigns,
         "silent": silent_laws(nights.nights),
         "rows": list(zip(nights.nights, nights.discovery, strict=True))[::-1],
     }
@@ -114,7 +126,8 @@ def render_nights(
     write_text(directory / HTML_FILE, page)
     text = markdown.get_template("nights.md").render(**values)
     write_text(directory / MARKDOWN_FILE, text)
-    write_json(directory / JSON_FILE, as_json(nights))
+    told = as_json(nights) | {"campaigns": [asdict(one) for one in campaigns]}
+    write_json(directory / JSON_FILE, told)
 
 
 def panels_of(nights: Nights) -> list[Panel]:

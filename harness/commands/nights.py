@@ -23,17 +23,19 @@ from crashmq.reports.places import Place
 def command(directory: Place, baseline: Path | None) -> None:
     """Compare the runs in DIR: which failures are new, known, back or resolved.
 
-    DIR holds what nightly soaks wrote with --out. The exit code is the last night's.
+    DIR holds what nightly soaks wrote with --out, and perhaps what `mutants
+    --operators` did. The exit code is the last night's.
     """
     known = baseline_at(baseline)
     with reporting_what_is_missing(spark=False):
+        from crashmq.reports.campaigns import campaigns_in
         from crashmq.reports.nights import side_by_side
         from crashmq.reports.nights_render import read_nights, render_nights
 
         found, unreadable = read_nights(directory)
         nights = side_by_side(found, known.excuse)
         with writing():
-            render_nights(nights, directory, unreadable)
+            render_nights(nights, directory, unreadable, campaigns_in(directory))
     say(nights.verdict)
     for told in unreadable:
         say(f"  ! {told}")

@@ -21,6 +21,7 @@ from crashmq.reports.nights import (
     night_of,
     side_by_side,
 )
+from crashmq.reports.records import StateCount
 
 
 def night(day: int, times: int = 0, episodes: int = 200, **changes: Any) -> Night:
@@ -106,6 +107,18 @@ def test_what_the_baseline_excuses_is_no_reason_for_red() -> None:
 def test_a_night_that_was_cut_short_has_no_verdict(short: dict[str, Any]) -> None:
     assert side_by_side([night(1), night(2)]).exit_code == 0
     assert side_by_side([night(1), night(2, **short)]).exit_code == 5
+
+
+def test_discovery_counts_each_kind_of_state_that_starts_find() -> None:
+    often = StateCount("log 1", "normal", 19)
+    rare = StateCount("log 0", "refused", 1)
+    again = StateCount("log 1", "abnormal", 1)
+
+    told = side_by_side([night(1, states=[often]), night(2, states=[again, rare])])
+
+    first, second = told.discovery
+    assert (first.states, first.unseen_states) == (1, 0.0)
+    assert (second.states, second.unseen_states) == (2, 1 / 21)
 
 
 def test_discovery_counts_each_kind_of_crash_once() -> None:

@@ -8,6 +8,7 @@ import pytest
 from sample_figures import clean
 from sample_run import SampleTask
 
+from crashmq.reports.campaigns import campaigns_in
 from crashmq.reports.errors import NotARun
 from crashmq.reports.nights import night_of, side_by_side
 from crashmq.reports.records import LawChecks
@@ -43,7 +44,7 @@ def test_three_nights_are_a_page_that_tells_what_was_new_and_is_resolved(
     assert "resolved, last seen" in (directory / "nights.md").read_text()
     assert [night["counts"]["violated"] for night in told["nights"]] == [0, 30, 0]
     assert told["failures"][0]["episodes"] == [0, 30, 0]
-    assert page.count("<svg") == 8
+    assert page.count("<svg") == 9
     assert [night["vacuous_laws"] for night in told["nights"]] == [["IX-1"]] * 3
     assert told["silent_laws"][0]["told"] == "never checked in each night"
     assert "Never checked in each night: 1 law<" in page
@@ -93,3 +94,24 @@ def test_a_run_that_cannot_be_read_is_told_and_left_out(tmp_path: Path) -> None:
 def test_a_directory_without_runs_is_told(tmp_path: Path) -> None:
     with pytest.raises(NotARun, match="holds no run that can be read; give a nightly"):
         render.read_nights(tmp_path)
+
+
+def test_campaigns_of_mutants_are_told_by_their_rates(tmp_path: Path) -> None:
+    row = {"name": "60 s", "killed": 8, "of": 10}
+    told = {"seed": 7, "code_version": "abc", "by_budget_without_equivalent": [row]}
+    for name, text in (("m1", json.dumps(told)), ("m2", "{}"), ("m3", "?")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "operators.json").write_text("{}")
+        (tmp_path / name / "summary.json").write_text(text)
+
+    (one,) = campaigns_in(tmp_path)
+    nights = side_by_side([night_of("2026-11-01", clean())])
+    render.render_nights(nights, tmp_path, (), [one])
+
+    assert (one.name, one.seed, one.rates[0].rate) == ("m1", 7, 0.8)
+    assert (
+        "| m1 | `abc` | 7 | 60 s | 8 | 10 | 80" in (tmp_path / "nights.md").read_text()
+    )
+    page = (tmp_path / "nights.html").read_text()
+    assert "Machine-made mutants" in page
+    assert json.loads((tmp_path / "nights.json").read_text())["campaigns"]

@@ -1,0 +1,48 @@
+"""The campaigns of machine-made mutants in a directory of nights: their kill rates.
+
+A campaign is what ``crashmq mutants --operators --out DIR`` wrote; only its
+``summary.json`` is read. One that cannot be read is left out, like a file of others.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from crashmq.reports.operator_figures import Rate, rate_of
+from crashmq.reports.operator_records import ASKED_FILE
+from crashmq.reports.places import Place, listed
+
+_SUMMARY_FILE = "summary.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """One campaign; ``rates`` are by processor time, without equivalent mutants."""
+
+    name: str
+    code_version: str
+    seed: int
+    rates: tuple[Rate, ...]
+
+
+def campaigns_in(directory: Place) -> list[Campaign]:
+    """The campaigns directly below a directory, by name."""
+    found = []
+    for place in listed(directory):
+        if (place / ASKED_FILE).exists():
+            with suppress(OSError, ValueError, KeyError, TypeError):
+                found.append(_read(place))
+    return found
+
+
+def _read(place: Place) -> Campaign:
+    told = json.loads((place / _SUMMARY_FILE).read_text("utf-8"))
+    rates = tuple([_rate(row) for row in told["by_budget_without_equivalent"]])
+    return Campaign(place.name, str(told["code_version"]), int(told["seed"]), rates)
+
+
+def _rate(row: Any) -> Rate:
+    return rate_of(str(row["name"]), int(row["killed"]), int(row["of"]))
