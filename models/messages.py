@@ -123,7 +123,7 @@ class MessageToPut:
 
     def __post_init__(self) -> None:
         """Compute the properties under RocketMQ's names."""
-        properties = {"UNIQ_KEY": self.unique_key}
+        properties = {"UNIQ_KEY": self.unique_key} if self.unique_key else {}
         if self.tags:
             properties["TAGS"] = self.tags
         if self.keys:

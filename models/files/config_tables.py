@@ -40,12 +40,14 @@ class TableSeen(NamedTuple):
         counter: of the data version: how many changes the table had.
         timestamp: of the data version: the time of the last change in milliseconds.
         rows: (name, row as JSON).
+        has_version: whether it has a data version.
     """
 
     data: bytes = b""
     counter: int = 0
     timestamp: int = 0
     rows: frozenset[tuple[str, str]] = frozenset()
+    has_version: bool = False
 
     @property
     def is_there(self) -> bool:
@@ -110,7 +112,9 @@ def table_seen(path: str, data: bytes) -> TableSeen | None:
         return None
     texts = [(name, json.dumps(row, sort_keys=True)) for name, row in rows.items()]
     counter, timestamp = numbers
-    return TableSeen(data, counter, timestamp, frozenset(texts))
+    return TableSeen(
+        data, counter, timestamp, frozenset(texts), has_version="dataVersion" in found
+    )
 
 
 def tables_found(files: Mapping[str, Bytes]) -> dict[str, TableSeen]:

@@ -17,6 +17,7 @@ from crashmq.models.appended import Appended
 from crashmq.models.files.deleted import ALL_QUEUES
 from crashmq.models.files.inferred_deletions import LogAfterDeletions, infer_deletions
 from crashmq.models.files.queue import UNIT_SIZE
+from crashmq.models.files.record import SCHEDULE_TOPIC
 from crashmq.models.files.store_image import Record, StoreImage, read_store
 from crashmq.models.knowledge.knowledge import Knowledge
 from crashmq.models.knowledge.reference import QueueKey
@@ -40,8 +41,10 @@ class FoundMessage(MessageToPut):
 
     def __post_init__(self) -> None:
         """Set the properties to those of the record."""
-        object.__setattr__(self, "properties", dict(self.told))
-        object.__setattr__(self, "properties_size", 0)
+        told = dict(self.told)
+        text = "".join([*told, *told.values()])
+        object.__setattr__(self, "properties", told)
+        object.__setattr__(self, "properties_size", len(text.encode()) + 2 * len(told))
 
 
 def find(known: Knowledge, files: Mapping[str, bytes]) -> None:
@@ -77,6 +80,7 @@ def _appended(record: Record) -> Appended:
     offsets = properties.get(MULTI_QUEUE_OFFSET, "")
     if MULTI_DISPATCH in properties:
         properties.pop(MULTI_QUEUE_OFFSET, None)
+    is_delayed = record.topic == SCHEDULE_TOPIC
     message = FoundMessage(
         record.topic,
         record.queue_id,
@@ -93,6 +97,9 @@ def _appended(record: Record) -> Appended:
         record.reconsume_times,
         record.prepared_transaction_offset,
         properties.get(MULTI_DISPATCH, ""),
+        delay_level=int(properties.get("DELAY", "0")) if is_delayed else 0,
+        real_topic=properties.get("REAL_TOPIC", "") if is_delayed else "",
+        real_queue_id=int(properties.get("REAL_QID", "0")) if is_delayed else 0,
         told=tuple(properties.items()),
     )
     return Appended(

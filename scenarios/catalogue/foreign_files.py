@@ -280,13 +280,20 @@ def setup_of(name: FoundStore) -> Setup:
 ADOPTING = (
     Scenario(
         name="adopted_stores",
-        sentence="the store is started on a directory that RocketMQ wrote, or has "
-        "written to since, and is killed, loses power and goes on",
+        sentence="the store, perhaps with a broker, is started on a directory that "
+        "RocketMQ wrote, or has written to since, and is killed, loses power and goes "
+        "on",
         space=_ADOPTING,
-        setups=tuple(
-            replace(setup_of(name), disk_profile=disk, flush_mode=mode)
-            for name in FOUND_STORES
-            for disk, mode in _DISKS
+        setups=(
+            *[
+                replace(setup_of(name), disk_profile=disk, flush_mode=mode)
+                for name in FOUND_STORES
+                for disk, mode in _DISKS
+            ],
+            *[
+                replace(setup_of(name), keeps_progress=True, delivers_delayed=True)
+                for name in FOUND_STORES
+            ],
         ),
         length=(8, 40),
         required_probes=(
