@@ -7,6 +7,7 @@ and hosts repeat them too, since no CRC covers these by default.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from crashmq.models.files.message_delay_level import DEFAULT_LEVELS, DelayLevels
@@ -140,8 +141,7 @@ class MessageToPut:
             properties["REAL_TOPIC"] = self.real_topic
             properties["REAL_QID"] = str(self.real_queue_id)
         object.__setattr__(self, "properties", properties)
-        text = "".join([*properties, *properties.values()])
-        size = len(text.encode()) + 2 * len(properties)
+        size = properties_size_of(properties)
         size += len(OWN_WAIT) if self.says_wait_twice else 0
         size += len(self.properties_end) - len(PROPERTY_END)
         size += self.says_wait_twice and self.lacks_separator
@@ -243,6 +243,12 @@ class MessageToPut:
             + len(self.body)
             + self.properties_size
         )
+
+
+def properties_size_of(properties: Mapping[str, str]) -> int:
+    """The size in bytes of properties in a record, each with its two separators."""
+    text = "".join([*properties, *properties.values()])
+    return len(text.encode()) + 2 * len(properties)
 
 
 def message_for(

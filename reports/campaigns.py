@@ -6,14 +6,15 @@ A campaign is what ``crashmq mutants --operators --out DIR`` wrote; only its
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from crashmq.reports.errors import NotARun
 from crashmq.reports.operator_figures import Rate, rate_of
 from crashmq.reports.operator_records import ASKED_FILE
 from crashmq.reports.places import Place, listed
+from crashmq.reports.trust import read_object
 
 _SUMMARY_FILE = "summary.json"
 
@@ -33,13 +34,13 @@ def campaigns_in(directory: Place) -> list[Campaign]:
     found = []
     for place in listed(directory):
         if (place / ASKED_FILE).exists():
-            with suppress(OSError, ValueError, KeyError, TypeError):
+            with suppress(NotARun, ValueError, KeyError, TypeError):
                 found.append(_read(place))
     return found
 
 
 def _read(place: Place) -> Campaign:
-    told = json.loads((place / _SUMMARY_FILE).read_text("utf-8"))
+    told = read_object(place / _SUMMARY_FILE)
     rates = tuple([_rate(row) for row in told["by_budget_without_equivalent"]])
     return Campaign(place.name, str(told["code_version"]), int(told["seed"]), rates)
 

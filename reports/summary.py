@@ -84,6 +84,7 @@ def summarise(figures: Figures, cases: Mapping[str, str]) -> Summary:
     """The result of the run; ``cases`` are paths of case files by signature."""
     episodes = sum(totals.episodes for totals in figures.scenarios)
     steps = sum(totals.steps for totals in figures.scenarios)
+    states = figures.found_states
     missing = missing_required(figures)
     return Summary(
         run_id=figures.run["run_id"],
@@ -97,8 +98,8 @@ def summarise(figures: Figures, cases: Mapping[str, str]) -> Summary:
         steps=steps,
         crashes=sum(totals.crashes for totals in figures.scenarios),
         recoveries=sum(totals.recoveries for totals in figures.scenarios),
-        found_states=len(figures.found_states),
-        unseen_states=round(unseen_share(figures.found_states.values()), 4),
+        found_states=len(states),
+        unseen_states=round(unseen_share(states.values()), 4),
         violations=sum(totals.violated for totals in figures.scenarios),
         unknown=sum(totals.unjudged for totals in figures.scenarios),
         distinct_failures=_failures(figures, figures.violated, cases),

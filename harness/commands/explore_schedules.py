@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from crashmq.harness.commands.explore_each import Target, end, try_each
@@ -15,8 +16,7 @@ from crashmq.harness.explore.schedules import (
 )
 from crashmq.models.program import Program
 
-_MANY = 30
-_SHARE = 1 / _MANY  # of the budget for one program of a scenario: some have no end
+_MANY = 30  # programs that share the budget, at least: some have no end
 
 
 def run_schedules(
@@ -41,8 +41,9 @@ def run_schedules(
         at = together_in(program)
         if at < 0 or clients not in (None, clients_in(program)):
             return None
-        ops = program.ops if target.is_case else program.ops[: at + 1]
-        return Program(program.setup, ops)
+        return (
+            program if target.is_case else replace(program, ops=program.ops[: at + 1])
+        )
 
     def try_all(
         program: Program, scenario: str, is_over: Callable[[], bool]
@@ -55,7 +56,7 @@ def run_schedules(
         f"one schedule. Name a case with a Together, or take `interleavings`, or "
         f"`contention`."
     )
-    share = 1.0 if target.is_case else max(_SHARE, 1 / (target.histories or _MANY))
+    share = 1.0 if target.is_case else 1 / min(_MANY, target.histories or _MANY)
     seen = try_each(target, cut, try_all, budget, nothing, share)
     closed, left = sum(one.is_closed for one in seen), sum(one.open for one in seen)
     visited = sum(one.visited for one in seen)

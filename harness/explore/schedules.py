@@ -55,8 +55,9 @@ def together_in(program: Program) -> int:
 
 def clients_in(program: Program) -> int:
     """How many ops begin at the same time in the last ``Together``; 0 without one."""
-    found = [together for op in program.ops if (together := _together(op)) is not None]
-    return len(found[-1].ops) if found else 0
+    at = together_in(program)
+    together = _together(program.ops[at]) if at >= 0 else None
+    return len(together.ops) if together else 0
 
 
 def _together(op: Op) -> Together | None:

@@ -20,16 +20,12 @@ class Turns:
 
     Attributes:
         taken: switch points at which another activity ran than without a schedule.
-        points: switch points so far.
-        others: at each of them, the activities that could have run instead of the one
-            that runs without a schedule.
     """
 
     def __init__(self, schedule: Schedule) -> None:
         self.grain = schedule.grain
         self.taken: list[tuple[int, int]] = []
-        self.points = 0
-        self.others: list[tuple[int, ...]] = []
+        self._met: list[tuple[int, Sequence[int]]] = []
         self._is_pct = schedule.kind == "pct"
         self._told = dict(schedule.preemptions)
         self._seed = schedule.seed
@@ -40,6 +36,19 @@ class Turns:
             for n in range(schedule.depth - 1)
         }
 
+    @property
+    def points(self) -> int:
+        """The number of switch points so far."""
+        return len(self._met)
+
+    @property
+    def others(self) -> list[tuple[int, ...]]:
+        """At each of them, who could have run instead of who runs by itself."""
+        return [
+            tuple([one for one in others if one != by_itself])
+            for by_itself, others in self._met
+        ]
+
     def next(self, current: int, others: Sequence[int], *, goes_on: bool) -> int:
         """Choose the activity that runs now.
 
@@ -48,9 +57,8 @@ class Turns:
             others: those that can run besides, at least one.
             goes_on: whether ``current`` could run on as well.
         """
-        self.points += 1
         by_itself = current if goes_on else _after(current, others)
-        self.others.append(tuple([one for one in others if one != by_itself]))
+        self._met.append((by_itself, others))
         chosen = by_itself
         if self._is_pct:
             if self.points in self._changes:

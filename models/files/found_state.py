@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crashmq.models.files.config_files import config_pairs
+from crashmq.models.files.index import is_index_file
 from crashmq.models.files.store_image import StoreImage
 
 _MANY = 3
@@ -18,7 +19,7 @@ _MANY = 3
 def kind_of_state(image: StoreImage) -> str:
     """The kind of a directory that a start found, as a text.
 
-    For example ``log 2+ ends zeros, queues 1 short, mark below, unclean``.
+    For example ``log 2 ends zeros, queues 1 short, mark below, unclean``.
     """
     return ", ".join(_parts(image))
 
@@ -29,7 +30,7 @@ def _parts(image: StoreImage) -> Iterator[str]:
     yield f"log {_count(len(log.files))}{begins} ends {log.stop.kind}"
     yield from _of_queues(image)
     yield from _of_checkpoint(image)
-    index = len(image.index().files)
+    index = sum(map(is_index_file, image.files))
     if index:
         yield f"index {_count(index)}"
     if image.has_queue_extension:

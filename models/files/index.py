@@ -24,6 +24,7 @@ HEADER_SIZE = 40
 SLOT_SIZE = 4
 ENTRY_SIZE = 20
 NAME_DIGITS = 17
+_FOLDER = "index/"
 SECONDS_MAX = 0x7FFFFFFF
 DEFAULT_SLOTS = 5_000_000
 DEFAULT_FILE_SIZE = 420_000_040
@@ -178,6 +179,13 @@ class LogKey(NamedTuple):
     record: Record
 
 
+def is_index_file(path: str) -> bool:
+    """Whether a path is that of an index file: its name is a time."""
+    name = path.removeprefix(_FOLDER)
+    is_name = len(name) == NAME_DIGITS and name.isascii() and name.isdecimal()
+    return path.startswith(_FOLDER) and is_name
+
+
 def read_index(files: Mapping[str, Bytes], slot_num: int) -> IndexImage:
     """Decode the index among a store's files.
 
@@ -185,13 +193,9 @@ def read_index(files: Mapping[str, Bytes], slot_num: int) -> IndexImage:
         files: contents by path.
         slot_num: how many slots each file has; 0: infer the number.
     """
-    found: list[tuple[str, Bytes]] = []
-    odd: list[str] = []
-    for path in sorted(files):
-        if path.startswith("index/"):
-            name = path[len("index/") :]
-            is_name = len(name) == NAME_DIGITS and name.isascii() and name.isdecimal()
-            (found.append((path, files[path])) if is_name else odd.append(path))
+    below = [path for path in sorted(files) if path.startswith(_FOLDER)]
+    found = [(path, files[path]) for path in below if is_index_file(path)]
+    odd = [path for path in below if not is_index_file(path)]
     if not slot_num:
         slot_num = next((n for _, data in found if (n := guessed_slots(data))), 0)
     read = tuple([(path, _read_file(data, slot_num)) for path, data in found])

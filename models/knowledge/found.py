@@ -26,6 +26,7 @@ from crashmq.models.messages import (
     MULTI_DISPATCH,
     MULTI_QUEUE_OFFSET,
     MessageToPut,
+    properties_size_of,
 )
 from crashmq.models.observations import Damaged
 from crashmq.models.program import Setup
@@ -42,9 +43,8 @@ class FoundMessage(MessageToPut):
     def __post_init__(self) -> None:
         """Set the properties to those of the record."""
         told = dict(self.told)
-        text = "".join([*told, *told.values()])
         object.__setattr__(self, "properties", told)
-        object.__setattr__(self, "properties_size", len(text.encode()) + 2 * len(told))
+        object.__setattr__(self, "properties_size", properties_size_of(told))
 
 
 def find(known: Knowledge, files: Mapping[str, bytes]) -> None:

@@ -33,10 +33,8 @@ def walk_filters(at: At) -> Iterator[Moment]:
         filters.latest_ms = max(filters.latest_ms, entry.at_ms)
         match entry.event:
             case SubscriptionAsked(op):
-                if isinstance(op, Subscribe) and op.topic.startswith(RETRY_PREFIX):
-                    filters.narrowed.add(op.group)
-                if isinstance(op, Subscribe) and op.expression_type == "SQL92":
-                    filters.may_have((op.group, op.topic), op.expression)
+                if isinstance(op, Subscribe):
+                    _was_asked(filters, op)
                 if not step.is_alone:
                     _asked_beside_others(filters, op)
             case SubscriptionAnswered(asked, seen):
@@ -71,6 +69,14 @@ def _forget_unsure(at: At, filters: Filters) -> None:
         filters.forget_group(op.group)
         filters.came(op.group)
         filters.may_have_any(op.group)
+
+
+def _was_asked(filters: Filters, op: Subscribe) -> None:
+    """Record what may be in effect once, whatever becomes of the subscription."""
+    if op.topic.startswith(RETRY_PREFIX):
+        filters.narrowed.add(op.group)
+    if op.expression_type == "SQL92":
+        filters.may_have((op.group, op.topic), op.expression)
 
 
 def _asked_beside_others(filters: Filters, op: FilterOp) -> None:

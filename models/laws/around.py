@@ -111,13 +111,10 @@ def refuses_what_cannot_be_located(
         return
     listed = start.damaged
     if not reason and mark is not None:
-        for begin, end in listed:
-            if end > mark.damaged_until:
-                seen, expected = (
-                    f"lists {(begin, end)}",
-                    "no damage there: all is whole",
-                )
-                yield Violation("start", seen, expected)
+        for one in listed:
+            if one[1] > mark.damaged_until:
+                expected = "no damage, for nothing is lost"
+                yield Violation("start", f"lists {one}", expected)
     if reason and not listed:
         yield Violation("start", "lists no damage", f"some, since {reason}")
 

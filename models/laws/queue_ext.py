@@ -154,22 +154,30 @@ def units_lead_to_their_bit_maps(judged: Judged) -> Iterator[Violation]:
     if not (judged.clean and judged.ext_size and bit_map_of):
         return
     room = judged.ext_size - EXT_END_SIZE
+    for queue, unit, record in _units_with_records(image):
+        bit_map = bit_map_of(record.phy_offset, record.size)
+        fits = EXT_UNIT_SIZE_MIN + len(bit_map) <= min(room, 0x7FFF)
+        where = queue.where(unit.queue_offset)
+        if (unit.tags_code <= EXT_ADDRESS_MAX) is not fits:
+            seen = f"tags code {unit.tags_code}"
+            yield Violation(where, seen, "an address" if fits else "no address")
+            continue
+        found = ext_unit_at(image.files, queue.name, unit.tags_code)
+        if fits and (found is None or found.bit_map != bit_map):
+            seen = "nothing" if found is None else f"bit map {found.bit_map.hex()}"
+            yield Violation(where, seen, f"bit map {bit_map.hex()}")
+
+
+def _units_with_records(
+    image: StoreImage,
+) -> Iterator[tuple[QueueImage, Unit, Record]]:
+    """Each live unit that may have an entry, with its record."""
+    record_at = image.commit_log.record_at
     for queue, live in image.live_units:
         for unit in live if not is_light_queue(queue.topic) else ():
-            record = image.commit_log.record_at.get(unit.phy_offset)
-            if record is None or unit.is_pre_blank:
-                continue
-            bit_map = bit_map_of(record.phy_offset, record.size)
-            fits = EXT_UNIT_SIZE_MIN + len(bit_map) <= min(room, 0x7FFF)
-            where = queue.where(unit.queue_offset)
-            if (unit.tags_code <= EXT_ADDRESS_MAX) is not fits:
-                seen = f"tags code {unit.tags_code}"
-                yield Violation(where, seen, "an address" if fits else "no address")
-                continue
-            found = ext_unit_at(image.files, queue.name, unit.tags_code)
-            if fits and (found is None or found.bit_map != bit_map):
-                seen = "nothing" if found is None else f"bit map {found.bit_map.hex()}"
-                yield Violation(where, seen, f"bit map {bit_map.hex()}")
+            record = record_at.get(unit.phy_offset)
+            if record is not None and not unit.is_pre_blank:
+                yield queue, unit, record
 
 
 @law(
@@ -277,33 +285,29 @@ def bit_maps_name_no_group_in_vain(judged: Judged) -> Iterator[Violation]:
     image, filters = judged.image, judged.filters
     if filters is None or not (judged.clean and judged.ext_size):
         return
-    for queue, live in image.live_units:
-        for unit in live if not is_light_queue(queue.topic) else ():
-            record = image.commit_log.record_at.get(unit.phy_offset)
-            found = ext_unit_at(image.files, queue.name, unit.tags_code)
-            if record is None or found is None or not any(found.bit_map):
-                continue
-            in_vain = sorted(_bits_in_vain(found.bit_map, record, filters))
-            if in_vain:
-                where = queue.where(unit.queue_offset)
-                told = f"bits of groups that ask for {record.properties}"
-                yield Violation(where, f"bits {in_vain} of its bit map are set", told)
+    for queue, unit, record in _units_with_records(image):
+        found = ext_unit_at(image.files, queue.name, unit.tags_code)
+        if found is None or not any(found.bit_map):
+            continue
+        in_vain = sorted(_bits_in_vain(found.bit_map, record, filters))
+        if in_vain:
+            where = queue.where(unit.queue_offset)
+            told = f"bits of groups that ask for {record.properties}"
+            yield Violation(where, f"bits {in_vain} of its bit map are set", told)
 
 
 def _bits_in_vain(bit_map: bytes, record: Record, filters: BitMapFilters) -> set[int]:
     bit_num = 8 * len(bit_map)
     left = {bit for bit in range(bit_num) if bit_map[bit // 8] >> bit % 8 & 1}
-    for group in _that_may_want(record, filters):
+    properties = record.properties
+    asking = {
+        group
+        for (group, topic), expression in filters.expressions
+        if topic == record.topic and may_match(expression, properties)
+    }
+    for group in asking | filters.open_groups:
         left.difference_update(bits_of(group, record.topic, FILTER_BITS, bit_num))
     return left
-
-
-def _that_may_want(record: Record, filters: BitMapFilters) -> Iterator[str]:
-    """The groups that may have asked for a record."""
-    yield from filters.open_groups
-    for (group, topic), expression in sorted(filters.expressions):
-        if topic == record.topic and may_match(expression, record.properties):
-            yield group
 
 
 @law(

@@ -10,7 +10,7 @@ The added ops are legal in every state, and no op is removed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from crashmq.models.ops import (
@@ -98,7 +98,7 @@ READS = (PullMessage, LookMessage, SearchOffset, QueryMessage)
 
 _APART = 2 << 32  # from the seeds that programs are drawn by, and aimed by
 
-Twist = Callable[[Program, Chance], list[Op]]
+Twist = Callable[[Program, Chance], Program]
 
 
 def twisted(
@@ -115,18 +115,21 @@ def twisted(
     chance = SeededChance(run + _APART, number)
     if program.setup.begins_with or not chance.one_in(TWISTED):
         return program
-    twist = chance.pick(TWISTS)
-    if twist is _grown_old:
-        program = _that_cleans(program)
-    ops = twist(program, chance)
-    return Program(program.setup, tuple([op for op in ops if needs(op) <= can]))
+    found = chance.pick(TWISTS)(program, chance)
+    return _with(found, [op for op in found.ops if needs(op) <= can])
 
 
-def _set_back(program: Program, chance: Chance) -> list[Op]:
+def _with(program: Program, ops: Iterable[Op]) -> Program:
+    """The program with these ops instead of its own."""
+    return replace(program, ops=tuple(ops))
+
+
+def _set_back(program: Program, chance: Chance) -> Program:
     """The clock is set back while the store is down, before one of its starts."""
     ops = [*program.ops]
     before, after = _around_a_start(ops, chance)
-    return [*before, *_back(chance), *after, *_last_put(ops)]
+    back = _back(chance)
+    return _with(program, [*before, *back, *after, *_last_put(ops)])
 
 
 def _around_a_start(ops: list[Op], chance: Chance) -> tuple[list[Op], list[Op]]:
@@ -146,7 +149,7 @@ def _back(chance: Chance) -> tuple[Op, ...]:
     return (AdvanceClock(-chance.pick(SET_BACK_MS)),)
 
 
-def _configured_anew(program: Program, chance: Chance) -> list[Op]:
+def _configured_anew(program: Program, chance: Chance) -> Program:
     """Before one of its starts the store is given other values of some options.
 
     What the life before has left, the next one finds under another configuration.
@@ -160,10 +163,10 @@ def _configured_anew(program: Program, chance: Chance) -> list[Op]:
     before, after = _around_a_start(ops, chance)
     has_start = any(map(_begins_with_a_start, ops))
     asked = () if has_start else (*_last_put(ops), *_telling())
-    return [*before, *changes, *after, *asked]
+    return _with(program, [*before, *changes, *after, *asked])
 
 
-def _back_while_it_runs(program: Program, chance: Chance) -> list[Op]:
+def _back_while_it_runs(program: Program, chance: Chance) -> Program:
     """The clock is set back amid a life, between two rounds of all that have intervals.
 
     What is put after that waits for rounds that count from a time to come.
@@ -172,24 +175,25 @@ def _back_while_it_runs(program: Program, chance: Chance) -> list[Op]:
     at = chance.below(len(ops) + 1)
     put = _last_put(ops[:at]) or _last_put(ops)
     around = (*put, *_telling(), *_back(chance), *put, *_rounds())
-    return [*ops[:at], *around, *ops[at:]]
+    return _with(program, [*ops[:at], *around, *ops[at:]])
 
 
-def _part_of_a_second(program: Program, chance: Chance) -> list[Op]:
+def _part_of_a_second(program: Program, chance: Chance) -> Program:
     """Part of a second passes after each message, so no two have the same time."""
     found: list[Op] = []
     for op in program.ops:
         found.append(op)
         if isinstance(op, PutMessage | PutBatch):
             found.append(AdvanceClock(chance.pick(MOMENTS_MS)))
-    return found
+    return _with(program, found)
 
 
-def _record_durable(program: Program, chance: Chance) -> list[Op]:
+def _record_durable(program: Program, chance: Chance) -> Program:
     """Before one of the ops, and after the next, what is durable is recorded."""
     ops = [*program.ops]
     at = chance.below(len(ops) + 1)
-    return [*ops[:at], *_telling(), *ops[at : at + 1], *_telling(), *ops[at + 1 :]]
+    around = [*_telling(), *ops[at : at + 1], *_telling()]
+    return _with(program, [*ops[:at], *around, *ops[at + 1 :]])
 
 
 def _telling() -> tuple[Op, ...]:
@@ -215,12 +219,13 @@ def _that_cleans(program: Program) -> Program:
     return Program(replace(program.setup, cleans=True, reserved_hours=2), program.ops)
 
 
-def _grown_old(program: Program, chance: Chance) -> list[Op]:
+def _grown_old(program: Program, chance: Chance) -> Program:
     """At some time files expire and are deleted, whatever happened before.
 
     Perhaps a read that was asked before is asked again meanwhile. Some of the ops are
     done again afterwards: what they were about may be gone.
     """
+    program = _that_cleans(program)
     ops, setup = [*program.ops], program.setup
     if not setup.cleans:
         return _record_durable(program, chance)
@@ -239,13 +244,8 @@ def _grown_old(program: Program, chance: Chance) -> list[Op]:
         *(AdvanceClock((setup.reserved_hours + 1) * HOUR_MS), DeleteManually()),
         *cleans,
     )
-    return [
-        *before,
-        *_until_files_roll(before),
-        *aged,
-        *_again(before, chance),
-        *ops[at:],
-    ]
+    aged = (*_until_files_roll(before), *aged, *_again(before, chance))
+    return _with(program, [*before, *aged, *ops[at:]])
 
 
 def _until_files_roll(ops: list[Op]) -> list[Op]:
@@ -262,7 +262,7 @@ def _again(ops: list[Op], chance: Chance) -> list[Op]:
     return [able[at] for at in picked]
 
 
-def _at_once(program: Program, chance: Chance) -> list[Op]:
+def _at_once(program: Program, chance: Chance) -> Program:
     """Two or three ops that follow each other begin at the same time."""
     ops = [*program.ops]
     able = [isinstance(op, CAN_BE_TOGETHER) and not _is_wait(op) for op in ops]
@@ -274,7 +274,8 @@ def _at_once(program: Program, chance: Chance) -> list[Op]:
     if end < len(ops) and able[end] and chance.coin():
         end += 1
     when = schedule_of(chance.pick(BESIDE), end - at, chance.word())
-    return [*ops[:at], Together(tuple(ops[at:end]), when), *ops[end:]]
+    both = Together(tuple(ops[at:end]), when)
+    return _with(program, [*ops[:at], both, *ops[end:]])
 
 
 def _is_wait(op: Op) -> bool:
@@ -282,7 +283,7 @@ def _is_wait(op: Op) -> bool:
     return isinstance(op, AdvanceClock)
 
 
-def _again_beside_a_stop(program: Program, chance: Chance) -> list[Op]:
+def _again_beside_a_stop(program: Program, chance: Chance) -> Program:
     """One of the ops is done again, while the store is shut down."""
     ops = [*program.ops]
     able = [at for at, op in enumerate(ops) if isinstance(op, CAN_BE_TOGETHER)]
@@ -291,7 +292,7 @@ def _again_beside_a_stop(program: Program, chance: Chance) -> list[Op]:
     at = chance.pick(tuple(able)) + 1
     when = schedule_of(chance.pick(BESIDE), 2, chance.word())
     both = Together((ops[at - 1], Shutdown()), when)
-    return [*ops[:at], both, Restart(), *ops[at:]]
+    return _with(program, [*ops[:at], both, Restart(), *ops[at:]])
 
 
 TWISTS: tuple[Twist, ...] = (
