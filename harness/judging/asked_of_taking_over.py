@@ -41,4 +41,5 @@ def _ask_rec_22(at: StartLeft) -> Breaches:
         for key in at.found.queue_at
         if model.dead_below(key) or model.is_unsettled(key)
     ]
-    return no_unit_of_others_is_cut.judge(at.found, at.look.image(), deleted)
+    # A record is there still if only zeros behind it were cut off.
+    return no_unit_of_others_is_cut.judge(at.at_full_size, at.look.image(), deleted)

@@ -275,11 +275,12 @@ class Judge:
         left = known.tampering.without_foreign(after)
         at = At(step, known, _LookAtFiles(self, left), _NOWHERE)
         ended = known.end is End.ORDERLY and not known.disk_failed
-        before = known.left_by_start
+        before, full = known.left_by_start, over.at_full_size
+        takes_over = known.tampering.is_found
         self.ask(
             [
                 StoreUp(*at, found, seen, at.look.image()),
-                StartLeft(*at, before, found, left, ended, known.tampering.is_found),
+                StartLeft(*at, before, found, full, left, ended, takes_over),
             ]
         )
         return -1

@@ -362,6 +362,8 @@ class StartLeft(Moment):
         before: the files that the previous start had left; None if something
             happened since.
         found: what this start found.
+        at_full_size: the same, each short log file filled with zeros if the log was
+            damaged.
         left: what this start left.
         after_orderly_end: the previous run ended with an orderly shutdown.
         takes_over: another program left what this start found.
@@ -369,6 +371,7 @@ class StartLeft(Moment):
 
     before: Mapping[str, Bytes] | None
     found: StoreImage
+    at_full_size: StoreImage
     left: Mapping[str, Bytes]
     after_orderly_end: bool
     takes_over: bool

@@ -68,7 +68,8 @@ def walk_start(at: At, start: Start, found: StoreImage) -> Iterator[Moment]:
     left, known.left_by_start = known.left_by_start, None
     if at.step.is_alone:  # else what others wrote is there too
         files = at.look.files()
-        yield StartLeft(*at, left, found, files, ended, takes_over)
+        full = over.at_full_size
+        yield StartLeft(*at, left, found, full, files, ended, takes_over)
         known.left_by_start = None if tampering.abort_taken else files
 
 

@@ -118,7 +118,7 @@ _AGAIN = (
     ("J36", *_FOUND_AGAIN, "StoreUp(*at, found, seen, at.look.image()),", ""),
     (
         *("J37", *_FOUND_AGAIN),
-        *("StartLeft(*at, before, found, left, ended, known.tampering.is_found),", ""),
+        *("StartLeft(*at, before, found, full, left, ended, takes_over),", ""),
     ),
     ("J38", *_FOUND_AGAIN, "if known.tampering.damaged:", "if False:"),
 )
