@@ -8,6 +8,7 @@ from store_builder import LOG_FILE_SIZE, RECORD_SIZE, StoreBuilder, log_file
 from crashmq.engine.host.probe import recording
 from crashmq.engine.store.message.message import Message
 from crashmq.engine.store.results import PutMessageResult, PutMessageStatus
+from crashmq.models.ops import DiskFault
 
 PER_FILE = LOG_FILE_SIZE // RECORD_SIZE
 MESSAGE = Message("T0", 0, b"0000000")
@@ -92,6 +93,24 @@ def test_an_orderly_end_removes_the_file_that_nobody_took(store: StoreBuilder) -
 
     store.lose_power()
     assert log_files(store) == [log_file()]
+
+
+@pytest.mark.parametrize("heals", [True, False])
+def test_a_file_that_a_failed_creation_left_goes_at_an_orderly_end(
+    store: StoreBuilder, heals: bool
+) -> None:
+    store.put()
+    store.disk.fail(DiskFault("sync", "EIO", path=NEXT))
+    store.disk.fail(DiskFault("remove", "EIO", 1 if heals else 2, path=NEXT))
+    with pytest.raises(OSError, match="remove"):
+        store.turn("allocate")
+    assert log_files(store) == [log_file(), NEXT]
+    store.reput()
+
+    assert store.stop() is heals
+
+    store.lose_power()
+    assert (NEXT in log_files(store)) is not heals
 
 
 def test_a_start_after_a_kill_removes_the_file_made_ahead(store: StoreBuilder) -> None:

@@ -26,6 +26,10 @@ FAILED = probe(
     "allocate.failed", "the disk could not create a file ahead; the request stays"
 )
 DISCARDED = probe("allocate.discarded", "a file created ahead was removed at shutdown")
+LEFT_OVER = probe(
+    "allocate.left_over",
+    "a file whose creation and removal had failed was removed at shutdown",
+)
 
 
 class AllocateMappedFileService:
@@ -49,6 +53,7 @@ class AllocateMappedFileService:
         self._lock = runtime.lock()
         self._ready: MappedFile | None = None
         self._wanted = -1
+        self._unmade = ""  # path of a file that a failed creation may have left
 
     def take(self, offset: int) -> MappedFile:
         """The file that begins at ``offset``: the prepared one, or a new one.
@@ -91,11 +96,17 @@ class AllocateMappedFileService:
             return 1
 
     def _make(self, offset: int) -> MappedFile:
-        path = f"{self._path}/{file_name(offset)}"
-        return new_file(self._disk, path, self._file_size, self._pool)
+        # After a failure the next file to be made is the same one.
+        self._unmade = f"{self._path}/{file_name(offset)}"
+        file = new_file(self._disk, self._unmade, self._file_size, self._pool)
+        self._unmade = ""
+        return file
 
     def discard(self) -> None:
         """Remove the prepared file if it is unused, and create no more files.
+
+        The same for a file that a failed creation left and could not remove: what is in
+        it may not be durable, so a start after an orderly end must not find it.
 
         Raises:
             OSError: it could not be removed; a start will.
@@ -108,6 +119,10 @@ class AllocateMappedFileService:
             if file is not None:
                 DISCARDED.hit()
                 file.destroy()
+                self._disk.sync_dir(self._path)
+            elif self._unmade and self._disk.exists(self._unmade):
+                LEFT_OVER.hit()
+                self._disk.remove(self._unmade)
                 self._disk.sync_dir(self._path)
 
     def close(self) -> None:
