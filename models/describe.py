@@ -161,6 +161,8 @@ def _describe_batch(op: PutBatch) -> str:
     if op.properties_end != PROPERTY_END:
         labels += f", properties ended by {op.properties_end!r}"
     labels += f", its body {op.cut} B too short" if op.cut else ""
+    if op.wrong != "none":
+        labels += f", the last one's length of its {op.wrong} off by {op.off_by}"
     waits = "" if op.wait_store_ok else ", not waiting for the flush"
     sizes = ", ".join(map(str, op.body_sizes))
     return f"put a batch of {sizes} B to {op.topic}/{op.queue_id}{labels}{waits}"

@@ -7,7 +7,7 @@ and hosts repeat them too, since no CRC covers these by default.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from crashmq.models.files.message_delay_level import DEFAULT_LEVELS, DelayLevels
@@ -46,6 +46,7 @@ _TRANSACTION_BITS: dict[TransactionType, int] = {
 }
 # Their messages are handled once more before anybody reads them.
 _NEVER_LIGHT = (RETRY_PREFIX, "rmq_sys_", SCHEDULE_TOPIC)
+_FRAME_SIZE = 22  # of a message in a batch, besides its body and its properties
 _STORE_V4 = bytes((127, 0, 0, 1)) + (10912).to_bytes(4, "big")
 _STORE_V6 = bytes(15) + b"\x01" + (10912).to_bytes(4, "big")
 
@@ -59,20 +60,22 @@ class BatchPlace:
         before: the total size of those.
         total: the total size of the batch.
         cut: how many bytes the batch's body lacks at the end.
-        negative: which length of its last message is below 0, and ``says`` how much.
+        wrong: which length before its last message is wrong, and ``off_by`` how much.
     """
 
     number: int
     before: int
     total: int
     cut: int = 0
-    negative: BatchLength = "none"
-    says: int = -1
+    wrong: BatchLength = "none"
+    off_by: int = 1
 
-    @property
-    def adds_up(self) -> bool:
-        """Whether the lengths in the batch's body are right."""
-        return not self.cut and self.negative == "none"
+    def told(self, which: BatchLength, length: int, size: int) -> bytes:
+        """A length before the last message, as much off as fits ``size`` bytes."""
+        if which == self.wrong:
+            most = (1 << 8 * size - 1) - 1
+            length = max(-most - 1, min(most, length + self.off_by))
+        return length.to_bytes(size, "big", signed=True)
 
 
 @quickly_made
@@ -181,6 +184,25 @@ class MessageToPut:
         pairs = [f"{name}\x01{value}" for name, value in own.items()]
         return (PROPERTY_END.join(pairs) + self.properties_end).encode()
 
+    def framed(self, batch: BatchPlace) -> bytes:
+        """The last message of a batch as its body holds it, with a wrong length if any.
+
+        Source: MessageDecoder#encodeMessage.
+        """
+        own = self.own_properties
+        whole = _FRAME_SIZE + len(self.body) + len(own)
+        return b"".join(
+            [
+                batch.told("message", whole, 4),
+                bytes(8),  # magic and CRC, which nobody reads
+                self.flag.to_bytes(4, "big", signed=True),
+                batch.told("body", len(self.body), 4),
+                self.body,
+                batch.told("properties", len(own), 2),
+                own,
+            ]
+        )
+
     @property
     def waits_for_sync(self) -> bool:
         """Whether a put of it is answered after the sync; never for a delivered one."""
@@ -192,7 +214,8 @@ class MessageToPut:
         Source: HookUtils#handleScheduleMessage.
         """
         is_final = self.sys_flag & 0xC in (0x0, 0x8)
-        if self.topic == SCHEDULE_TOPIC or self.delay_level <= 0 or not is_final:
+        is_a_level = 0 < self.delay_level < 1 << 31  # else Integer#parseInt fails
+        if self.topic == SCHEDULE_TOPIC or not (is_a_level and is_final):
             return self
         level = levels.level_of(self.delay_level)
         return replace(
@@ -327,11 +350,28 @@ def batch_for(
         for message in messages
     ]
     total = sum(sizes)
-    flaws = (op.cut, op.negative, op.says)
+    flaws = (op.cut, op.wrong, op.off_by)
     return [
         replace(message, batch=BatchPlace(number, sum(sizes[:number]), total, *flaws))
         for number, message in enumerate(messages)
     ]
+
+
+def adds_up(batch: Sequence[MessageToPut]) -> bool:
+    """Whether the lengths in the body of a batch are right."""
+    last, place = batch[-1], batch[-1].batch
+    if place is None or (place.wrong == "none" and not place.cut):
+        return True
+    told = last.framed(place)
+    whole, body_size = _int(told, 0, 4), _int(told, 16, 4)
+    properties_at = _FRAME_SIZE + body_size
+    if place.cut or whole != len(told) or body_size < 0 or properties_at > whole:
+        return False
+    return properties_at + _int(told, properties_at - 2, 2) == whole
+
+
+def _int(data: bytes, at: int, size: int) -> int:
+    return int.from_bytes(data[at : at + size], "big", signed=True)
 
 
 def bit_map_at(phy_offset: int, record_size: int) -> bytes:

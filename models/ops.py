@@ -296,7 +296,8 @@ class PutBatch:
         properties_end: what follows the last value of each message's properties; some
             producers leave the separator out, or send a name without a value.
         cut: how many bytes its body lacks at the end; fewer than a message has.
-        negative: which length of its last message is below 0, and ``says`` how much.
+        wrong: which length before its last message is wrong, and ``off_by`` how much:
+            as much as fits its field.
     """
 
     topic: str
@@ -309,8 +310,8 @@ class PutBatch:
     multi_dispatch: str = ""
     properties_end: str = PROPERTY_END
     cut: int = 0
-    negative: BatchLength = "none"
-    says: int = -1
+    wrong: BatchLength = "none"
+    off_by: int = 1
 
 
 @dataclass(frozen=True, slots=True)

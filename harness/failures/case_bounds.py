@@ -273,7 +273,7 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
         "multi_dispatch": _PROPERTY,
         "properties_end": _PROPERTIES_END,
         "cut": (0, BATCH_CUT_MAX),
-        "says": (-(1 << 31), -1),
+        "off_by": (-(1 << 32), 1 << 32),
     },
     SendMessage: {
         "topic": _CONSUMED,

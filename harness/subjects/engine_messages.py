@@ -37,24 +37,13 @@ def message_of(
 
 
 def flawed(body: bytes, messages: Sequence[MessageToPut]) -> bytes:
-    """The body of a batch, cut or with a length below 0 if its messages say so."""
+    """The body of a batch, cut or with a wrong length if its messages say so."""
     last = messages[-1]
-    batch = last.batch
-    if batch is None:
+    if last.batch is None:
         return body
-    at_properties = len(body) - 2 - len(last.own_properties)
-    at_message = at_properties - len(last.body) - 20
-    places = {
-        "message": (at_message, 4),
-        "body": (at_message + 16, 4),
-        "properties": (at_properties, 2),
-    }
-    told = bytearray(body)
-    if batch.negative in places:
-        at, width = places[batch.negative]
-        says = max(min(batch.says, -1), -1 << (8 * width - 1))
-        told[at : at + width] = says.to_bytes(width, "big", signed=True)
-    return bytes(told[: len(told) - batch.cut])
+    told = last.framed(last.batch)
+    told = body[: len(body) - len(told)] + told
+    return told[: len(told) - last.batch.cut]
 
 
 @lru_cache(maxsize=1024)
@@ -95,8 +84,6 @@ def put_of_broker(message: Message) -> MessageToPut:
         if name not in _TOLD_BY_FIELDS
     }
     said = message.properties
-    queue_id = said.get("REAL_QID", "")
-    level = said.get("DELAY", "")
     return MessageToPut(
         message.topic,
         message.queue_id,
@@ -113,12 +100,16 @@ def put_of_broker(message: Message) -> MessageToPut:
         message.reconsume_times,
         message.prepared_transaction_offset,
         said.get("INNER_MULTI_DISPATCH", ""),
-        int(level) if level.isdecimal() else 0,
+        _number(said.get("DELAY", "")),
         user_properties=";".join([f"{name}={others[name]}" for name in others]),
         real_topic=said.get("REAL_TOPIC", ""),
-        real_queue_id=int(queue_id) if queue_id.isdecimal() else 0,
+        real_queue_id=_number(said.get("REAL_QID", "")),
         is_delivered=message.is_delivered,
     )
+
+
+def _number(text: str) -> int:
+    return int(text) if text.removeprefix("-").isdecimal() else 0
 
 
 def _raw(host: Host) -> bytes:

@@ -32,7 +32,7 @@ _SLOTS = {
 }
 _SLOT_MAGIC = 0x43524D51
 _SLOT_SIZE = 512  # a sector: what a write tears, it tears between two
-_SUMS_MAX = 64
+SUMS_MAX = 64
 assert [slot.size for slot in _SLOTS.values()] == [40, 52, 68]
 
 
@@ -118,7 +118,7 @@ def _read_slot(raw: bytes, position: int) -> Mark | None:
     if layout is None or len(raw) < layout.size:
         return None
     magic, version, sequence, *rest = layout.unpack_from(raw)
-    count = min(rest[-1], _SUMS_MAX) if version > 1 else 0
+    count = min(rest[-1], SUMS_MAX) if version > 1 else 0
     end = layout.size + 4 * count
     if magic != _SLOT_MAGIC or raw[end : end + 4] != crc32(raw[:end]).to_bytes(
         4, "big"

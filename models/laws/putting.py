@@ -14,6 +14,7 @@ from crashmq.models.messages import (
     PROPERTIES_SIZE_MAX,
     TOPIC_SIZE_MAX,
     MessageToPut,
+    adds_up,
 )
 from crashmq.models.observations import Put, PutStatus
 from crashmq.models.program import Setup
@@ -237,8 +238,8 @@ def _expected_of_batch(
     payload = sum(inner) + sum([len(message.body) + 22 for message in messages])
     if not messages or payload > setup.max_message_size:
         return "MESSAGE_ILLEGAL"
-    if messages[0].batch is not None and not messages[0].batch.adds_up:
-        return "MESSAGE_ILLEGAL"  # its lengths do not add up
+    if not adds_up(messages):
+        return "MESSAGE_ILLEGAL"
     if setup.multi_dispatch and any(message.light_queues for message in messages):
         return "MESSAGE_ILLEGAL"  # a batch takes no offsets in light queues
     for message in messages:

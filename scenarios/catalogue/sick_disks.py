@@ -227,9 +227,11 @@ SICK_DISKS = (
             *often(
                 (Setup(16384, 250), 6),
                 (Setup(16384, 250, "SYNC_FLUSH", on_damage="serve"), 4),
-                (Setup(index_slots=8, index_entries=20, queue_ext_size=100), 8),
+                (Setup(index_slots=8, index_entries=20, queue_ext_size=100), 4),
+                (Setup(index_slots=40, index_entries=60, queue_ext_size=100), 4),
                 (Setup(8192, 7, index_slots=3, index_entries=60), 4),
-                (Setup(index_slots=8, index_entries=20, on_damage="serve"), 6),
+                (Setup(index_slots=8, index_entries=20, on_damage="serve"), 2),
+                (Setup(index_slots=99, index_entries=40, on_damage="serve"), 4),
                 (Setup(disk_profile="posix_min", queue_ext_size=1000), 4),
                 (replace(KEEPING, queue_file_units=40, delete_hours=ALWAYS), 3),
                 (replace(KEEPING, on_damage="serve", delete_hours=ALWAYS), 3),

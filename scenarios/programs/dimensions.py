@@ -237,7 +237,7 @@ def _values_of_event(event: Event) -> Iterator[Value]:
             is_usual = event.properties_end == PROPERTY_END
             yield f"batch.end={'usual' if is_usual else 'odd'}"
             yield f"batch.cut={_amount(event.cut)}"
-            yield f"batch.negative={event.negative}"
+            yield f"batch.wrong={event.wrong}"
         case Crash(kind=kind, survivors=survivors):
             yield f"crash.kind={kind}"
             yield f"crash.survivors={survivors.kind}"

@@ -35,9 +35,9 @@ from crashmq.scenarios.programs.chance import Chance
 from crashmq.scenarios.programs.space import (
     BLANK_SIZE_MIN,
     CUTS,
-    NEGATIVE,
+    OFF_BY,
     PROPERTY_ENDS,
-    SAYS,
+    WRONG,
     Address,
     Label,
     Size,
@@ -175,7 +175,7 @@ class OpDrawer:
             pick(PROPERTY_ENDS),
             pick(CUTS),
         )
-        return replace(batch, negative=pick(NEGATIVE), says=pick(SAYS))
+        return replace(batch, wrong=pick(WRONG), off_by=pick(OFF_BY))
 
     def stock(self, address: Address | None = None) -> Op:
         """Put a batch of 6 to 24 small messages into a queue, for groups to read."""

@@ -368,12 +368,12 @@ PROPERTY_ENDS = often(
 """How a batch's messages end their properties: properly, not at all, with a name."""
 
 CUTS = often((0, 20), (1, 1), (2, 1), (21, 1))
-NEGATIVE: tuple[BatchLength, ...] = often(
-    ("none", 30), ("message", 1), ("body", 2), ("properties", 1)
-)
-SAYS = (-1, -22, -(1 << 31))
-"""What a length says that is below 0."""
 """How many bytes the body of a batch lacks."""
+WRONG: tuple[BatchLength, ...] = often(
+    ("none", 22), ("message", 1), ("body", 2), ("properties", 1)
+)
+OFF_BY = (-1, 1, 2, 22, -22, 300, -(1 << 32), 1 << 32)
+"""How much a length before a message is wrong; the last two leave any field."""
 
 
 @cache

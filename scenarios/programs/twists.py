@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from crashmq.models.files.checkpoint import SUMS_MAX
 from crashmq.models.ops import (
     CAN_BE_TOGETHER,
     EVERYTHING,
@@ -45,6 +46,7 @@ from crashmq.models.ops import (
 from crashmq.models.program import FLUSH_MODES, HOUR_MS, Program
 from crashmq.scenarios.programs.chance import Chance, SeededChance
 from crashmq.scenarios.programs.draft import THOROUGH_MS
+from crashmq.scenarios.programs.extremes import has_fields, with_an_odd_value
 from crashmq.scenarios.programs.space import often, schedule_of
 
 TWISTED = 4
@@ -93,6 +95,9 @@ ROLLED_BY = 24
 """Messages that fill a log file, as a rule."""
 
 AGAIN_MAX = 6
+
+ODD_MAX = 4
+
 
 READS = (PullMessage, LookMessage, SearchOffset, QueryMessage)
 
@@ -262,6 +267,21 @@ def _again(ops: list[Op], chance: Chance) -> list[Op]:
     return [able[at] for at in picked]
 
 
+def _of_many_files(program: Program, chance: Chance) -> Program:
+    """At some time the log has more files than a checkpoint has room for.
+
+    A mark holds the sums of at most ``SUMS_MAX`` of them.
+    """
+    ops, put = [*program.ops], _last_put([*program.ops])
+    if not put:
+        return _record_durable(program, chance)
+    at = chance.below(len(ops) + 1)
+    count = SUMS_MAX + chance.integer(-1, 2)
+    size = program.setup.log_file_size // 2
+    one = replace(put[0], body_size=size, delay_level=0, multi_dispatch="")
+    return _with(program, [*ops[:at], *[one] * count, *_telling(), *ops[at:]])
+
+
 def _at_once(program: Program, chance: Chance) -> Program:
     """Two or three ops that follow each other begin at the same time."""
     ops = [*program.ops]
@@ -276,6 +296,25 @@ def _at_once(program: Program, chance: Chance) -> Program:
     when = schedule_of(chance.pick(BESIDE), end - at, chance.word())
     both = Together(tuple(ops[at:end]), when)
     return _with(program, [*ops[:at], both, *ops[end:]])
+
+
+def _of_another_range(program: Program, chance: Chance) -> Program:
+    """A few ops are done again, each with one field anywhere in its range.
+
+    Where files are spoilt no queue is new, since a start may not miss one of which it
+    reads no record.
+    """
+    ops = [*program.ops]
+    is_spoilt = any(map(_spoils, ops))
+    able = [at for at, op in enumerate(ops) if has_fields(op)]
+    if not able:
+        return _record_durable(program, chance)
+    for _ in range(chance.integer(1, ODD_MAX)):
+        at = chance.pick(tuple(able))
+        odd = with_an_odd_value(ops[at], chance, keeps_queue=is_spoilt)
+        ops.insert(at + 1, odd)
+        able = [one + (one > at) for one in able]
+    return _with(program, ops)
 
 
 def _is_wait(op: Op) -> bool:
@@ -301,12 +340,13 @@ TWISTS: tuple[Twist, ...] = (
     *(_again_beside_a_stop, _again_beside_a_stop),
     *(_at_once, _at_once),
     *(_part_of_a_second, _record_durable, _grown_old, _grown_old),
+    *(_of_another_range, _of_another_range, _of_many_files),
 )
 
 
-def _last_put(ops: list[Op]) -> list[Op]:
+def _last_put(ops: list[Op]) -> list[PutMessage]:
     """A put at the end, at the clock's time then."""
-    puts: list[Op] = [op for op in ops if isinstance(op, PutMessage)]
+    puts = [op for op in ops if isinstance(op, PutMessage)]
     return puts[-1:]
 
 

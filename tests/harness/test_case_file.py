@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "289e10d6c00150046e98228061ea93b40c1b115c3e450767c93f768deb571800"
+DEFAULTS = "21ace0640517adf110be7803004f798337576ddf173e3cb710ceccffc5009725"
 
 
 def saved(path: Path, **changes: Any) -> Path:

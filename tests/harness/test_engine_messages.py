@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from crashmq.engine.store.message.message_batch import (
     InnerMessage,
@@ -11,7 +13,7 @@ from crashmq.engine.store.message.message_batch import (
 )
 from crashmq.engine.store.message.message_encoder import MessageRejected
 from crashmq.harness.subjects.engine_messages import flawed
-from crashmq.models.messages import MessageToPut, batch_for
+from crashmq.models.messages import MessageToPut, adds_up, batch_for
 from crashmq.models.ops import BatchLength, PutBatch
 
 HEAD = 20
@@ -31,16 +33,13 @@ def test_a_batch_that_adds_up_stays_as_it_is() -> None:
     assert flawed(body, messages) == body
 
 
-@pytest.mark.parametrize(
-    ("which", "says"),
-    [
-        *(("message", -1), ("message", -(1 << 31)), ("body", -22)),
-        *(("body", -(1 << 31)), ("properties", -1), ("properties", -(1 << 31))),
-        ("body", 7),  # as a hunt may change it
-    ],
-)
-def test_a_length_below_0_is_refused(which: BatchLength, says: int) -> None:
-    body, messages = batch(PutBatch("T0", 0, (3, 5), negative=which, says=says))
+WRONG: tuple[BatchLength, ...] = ("message", "body", "properties")
+
+
+@pytest.mark.parametrize("off_by", [-1, -22, -(1 << 32), 1, 2, 22, 300, 1 << 32])
+@pytest.mark.parametrize("which", WRONG)
+def test_a_wrong_length_is_refused(which: BatchLength, off_by: int) -> None:
+    body, messages = batch(PutBatch("T0", 0, (3, 5), wrong=which, off_by=off_by))
     told = flawed(body, messages)
 
     changed = [at for at, byte in enumerate(body) if told[at] != byte]
@@ -48,5 +47,25 @@ def test_a_length_below_0_is_refused(which: BatchLength, says: int) -> None:
     begin = {"message": last, "body": last + 16, "properties": last + HEAD + 5}[which]
     assert changed
     assert begin <= min(changed) <= max(changed) < begin + 4
+    assert not adds_up(messages)
     with pytest.raises(MessageRejected):
         decode_batch(told)
+
+
+@given(
+    st.sampled_from(WRONG),
+    st.integers(-400, 400),
+    st.lists(st.integers(0, 300), min_size=1),
+)
+def test_the_model_knows_which_lengths_add_up(
+    which: BatchLength, off_by: int, sizes: list[int]
+) -> None:
+    op = PutBatch("T0", 0, tuple(sizes), wrong=which, off_by=off_by, properties="a=b")
+    body, messages = batch(op)
+    told = flawed(body, messages)
+
+    if adds_up(messages):
+        assert len(decode_batch(told)) == len(sizes)
+    else:
+        with pytest.raises(MessageRejected):
+            decode_batch(told)

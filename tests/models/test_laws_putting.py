@@ -98,7 +98,7 @@ def test_a_batch_is_answered_as_its_messages_one_after_the_other() -> None:
         ],
         (PutBatch("T0", 0, (1,), cut=1), Setup(), "MESSAGE_ILLEGAL"),
         (PutBatch("T0", 0, (1, 2), cut=21), Setup(), "MESSAGE_ILLEGAL"),
-        (PutBatch("T0", 0, (1, 2), negative="body"), Setup(), "MESSAGE_ILLEGAL"),
+        (PutBatch("T0", 0, (1, 2), wrong="body"), Setup(), "MESSAGE_ILLEGAL"),
         (PutBatch("T0", 0, (1,), multi_dispatch="%LMQ%a"), Setup(), "PUT_OK"),
         (
             PutBatch("T0", 0, (1,), multi_dispatch="%LMQ%a"),

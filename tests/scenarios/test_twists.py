@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from crashmq.harness.episodes.episode import run_program
+from crashmq.models.files.checkpoint import SUMS_MAX
 from crashmq.models.observations import Done
 from crashmq.models.ops import (
     EVERYTHING,
@@ -31,7 +32,7 @@ from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 from crashmq.scenarios.programs.twists import TWISTED, twisted
 from crashmq.scenarios.programs.workload import program_for
 
-COUNT = 200
+COUNT = 300
 PLAIN = [program_for(SCENARIOS["power_loss"], 5, number) for number in range(COUNT)]
 FOUND = [twisted(program, 5, number) for number, program in enumerate(PLAIN)]
 OTHERS = [
@@ -126,7 +127,8 @@ def test_some_ops_that_follow_each_other_begin_at_once() -> None:
 
 
 def test_some_reads_are_asked_again_while_files_expire() -> None:
-    plain = [program_for(SCENARIOS["expiry"], 5, number) for number in range(COUNT)]
+    numbers = range(4 * COUNT)
+    plain = [program_for(SCENARIOS["expiry"], 5, number) for number in numbers]
     found = [twisted(program, 5, number) for number, program in enumerate(plain)]
     beside = [
         [part.ops for part in op.ops if isinstance(part, Session)]
@@ -197,3 +199,13 @@ def test_twisted_programs_pass_on_the_shipped_engine(name: str) -> None:
     for number, program in enumerate(programs):
         result = run_program(twisted(program, 7, number), name, keep_trace=False)
         assert result.outcome is Outcome.PASSED, result.message
+
+
+def test_some_logs_have_more_files_than_a_checkpoint_has_sums() -> None:
+    size = Setup().log_file_size // 2
+    large = [
+        sum(isinstance(op, PutMessage) and op.body_size == size for op in found.ops)
+        for _, found in OTHERS
+    ]
+
+    assert max(large) > SUMS_MAX
