@@ -119,6 +119,16 @@ def test_a_finding_leads_to_its_law(red: Path) -> None:
     assert failure["sentence"] == "what CQ-3 promises, in a sentence"
 
 
+def test_both_reports_tell_how_many_kinds_of_state_starts_found(red: Path) -> None:
+    summary = json.loads((red / "summary.json").read_text())
+    page, text = (red / "report.html").read_text(), (red / "report.md").read_text()
+
+    found = summary["found_states"]
+    assert found > 1
+    assert f"<b>{found}</b><span>kinds of state found; the next is a new one:" in page
+    assert f"Starts found {found} kinds of state." in text
+
+
 @pytest.mark.slow
 def test_a_page_of_many_long_findings_stays_small(tmp_path: Path) -> None:
     out = store.write_run(tmp_path / "out", SampleTask(break_every=50), 100)
