@@ -5,9 +5,11 @@ from __future__ import annotations
 from crashmq.harness.judging.asking import Breaches, asked
 from crashmq.models.files.config_files import GROUPS_PATH
 from crashmq.models.files.record import DLQ_PREFIX, RETRY_PREFIX
+from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.knowledge import CONFIG
 from crashmq.models.knowledge.moments_of_consumers import (
     BackRefused,
+    ChangeAnswered,
     GroupConfigsSeen,
     MessageConsumed,
     MessageSent,
@@ -32,6 +34,7 @@ from crashmq.models.laws.giving_back import (
 )
 from crashmq.models.laws.group_topics import (
     a_group_is_as_it_was_configured,
+    a_legal_change_is_confirmed,
     a_topic_has_the_queues_asked_for,
     a_topic_is_as_it_was_changed,
     a_topic_is_written_before_it_is_used,
@@ -175,6 +178,15 @@ def _ask_top_4(at: MessageSent) -> Breaches:
 @asked(a_topic_is_as_it_was_changed, on=TopicsChanged)
 def _ask_top_5(at: TopicsChanged) -> Breaches:
     return a_topic_is_as_it_was_changed.judge(at.rows, at.possible)
+
+
+@asked(
+    a_legal_change_is_confirmed,
+    on=ChangeAnswered,
+    needs=(Fact.DISK_WORKED, Fact.NOTHING_RAISED),
+)
+def _ask_top_6(at: ChangeAnswered) -> Breaches:
+    return a_legal_change_is_confirmed.judge(at.change, is_done=at.is_done)
 
 
 def _puts_of(at: TopicsNeeded) -> frozenset[str]:

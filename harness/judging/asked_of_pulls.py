@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from crashmq.harness.judging.asking import Breaches, asked
 from crashmq.models.expressions import is_readable
+from crashmq.models.files.record import SCHEDULE_TOPIC
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.group_configs import changes_of_group
 from crashmq.models.knowledge.moments import Moment
@@ -32,6 +33,7 @@ from crashmq.models.laws.long_polling import (
     a_stop_answers_all,
     answered_by_its_code,
     answered_once,
+    may_ask_for,
     name_of_pull,
     no_wakeup_is_lost,
     refused_for_its_group,
@@ -47,6 +49,7 @@ from crashmq.models.observations import (
     CODES_OF_READS,
     BrokerCode,
 )
+from crashmq.models.ops import PullThroughBroker, ServiceName
 
 _REFUSALS = ("TOPIC_NOT_EXIST", "INVALID_PARAMETER", "NO_PERMISSION")
 """What a pull is refused with before its expression is looked at."""
@@ -95,6 +98,29 @@ def _is_woken(at: PullAnswered) -> bool:
     return at.is_woken and at.open is not None and _is_settled(at, at.pull.topic)
 
 
+_HOLD: ServiceName = "pull_request_hold"
+
+
+def _may_wake(at: PullAnswered) -> bool:
+    """Whether a check, or a message that a pull may ask for, may have woken it."""
+    step, known, pull = at.step, at.known, at.pull
+    asked_beside = [
+        one
+        for one in step.acts
+        if isinstance(one, PullThroughBroker) and one.topic == pull.topic
+    ]
+    is_looked_at = _HOLD in step.services or bool(asked_beside)
+    is_same_log = not (step.starts or known.promises.reverts or known.is_degraded)
+    is_by_others = known.setup.filters_retries_of(pull.topic)
+    may_be_gone = "clean_commit_log" in step.services or pull.topic == SCHEDULE_TOPIC
+    if is_looked_at or is_by_others or may_be_gone or not is_same_log:
+        return True
+    listed = known.model.queues.get((pull.topic, pull.queue_id), [])
+    behind = [one for one in listed if one.queue_offset >= pull.queue_offset]
+    is_answered = not known.model.in_flight
+    return any(may_ask_for(pull, one) for one in behind) or not is_answered
+
+
 @asked(woken_for_a_reason, on=PullAnswered, where=_is_woken)
 def _ask_lp_4(at: PullAnswered) -> Breaches:
     assert at.open is not None
@@ -106,6 +132,7 @@ def _ask_lp_4(at: PullAnswered) -> Breaches:
         _patience_ms(at),
         is_stopping=step.is_stopping,
         may_fail=step.fails_calls or step.is_unreadable or known.disk_failed,
+        may_wake=_may_wake(at),
     )
 
 

@@ -92,6 +92,7 @@ from crashmq.models.knowledge.moments import (
 )
 from crashmq.models.knowledge.moments_of_consumers import (
     BackRefused,
+    ChangeAnswered,
     ConsumerAnswered,
     ConsumerCommitted,
     ConsumerStopped,
@@ -265,6 +266,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
         (PullAnswered, PullKept, PullAsleep, PullsLeft, PullsLookedAt),
         (*TELLS_ALL, Fact.HOLDS_PULLS),
     ),
+    ChangeAnswered: (*TELLS_ALL, Fact.TRACKS_PROGRESS),
     GroupConfigsSeen: (*TELLS_ALL, Fact.TRACKS_PROGRESS),
     TableTurned: (*TELLS_ALL, Fact.TRACKS_PROGRESS, Fact.HAS_CLOCK),
     **dict.fromkeys(

@@ -20,7 +20,7 @@ from crashmq.models.knowledge.reference import QueueKey
 from crashmq.models.knowledge.subscriptions import Asked
 from crashmq.models.knowledge.topics import Shape
 from crashmq.models.messages import MessageToPut
-from crashmq.models.ops import ConsumeStatus
+from crashmq.models.ops import ChangeTopic, ConfigureGroup, ConsumeStatus
 
 
 @dataclass(slots=True)
@@ -259,6 +259,14 @@ class TopicsChanged(Moment):
 
     rows: Mapping[str, Any]
     possible: Mapping[str, frozenset[Shape]]
+
+
+@dataclass(slots=True)
+class ChangeAnswered(Moment):
+    """A broker carried out, or refused, a change that it must carry out."""
+
+    change: ChangeTopic | ConfigureGroup
+    is_done: bool
 
 
 @dataclass(slots=True)

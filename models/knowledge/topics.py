@@ -129,9 +129,10 @@ class Topics(Forked):
         """Whether a topic is RocketMQ's own, which nobody changes or deletes."""
         return is_kept_topic(topic) and not topic.startswith(LIGHT)
 
-    def _is_carried_out(self, op: ChangeTopic) -> bool:
+    @classmethod
+    def is_carried_out(cls, op: ChangeTopic) -> bool:
         """Whether a change of a topic is more than ``Skipped``."""
-        return not (op.is_left_to_the_group or self.is_kept(op.topic))
+        return not (op.is_left_to_the_group or cls.is_kept(op.topic))
 
     def may_know(self, topic: str) -> bool:
         """Whether the broker may answer anything else than TOPIC_NOT_EXIST."""
@@ -202,7 +203,7 @@ class Topics(Forked):
                 surely = {one for one in named if _outlives(one, place, step)}
                 self.sure |= surely
                 self.half_deleted -= surely
-            case ProgressAsked(ChangeTopic() as op) if self._is_carried_out(op):
+            case ProgressAsked(ChangeTopic() as op) if self.is_carried_out(op):
                 self._may_change(op)
             case ProgressAnswered(asked, Done()):
                 change = step.entries[asked].event

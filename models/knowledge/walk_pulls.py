@@ -31,6 +31,7 @@ from crashmq.models.knowledge.topics import Topics
 from crashmq.models.knowledge.walk_reads import behind_gaps
 from crashmq.models.knowledge.walk_topics import (
     walk_changed_topics,
+    walk_changes,
     walk_config_files,
 )
 from crashmq.models.observations import (
@@ -94,6 +95,7 @@ def walk_pulls(at: At) -> Iterator[Moment]:
                 yield from _looked_at(at, pulls, entry.at_ms)
             case _:
                 pass
+    yield from walk_changes(at)
     yield from walk_changed_topics(at)
     pulls.resets.clear()
     if step.crash is not None:

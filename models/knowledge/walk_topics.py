@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 
 from crashmq.models.files.config_files import (
@@ -12,7 +13,7 @@ from crashmq.models.files.config_files import (
     version_of,
 )
 from crashmq.models.files.record import Bytes
-from crashmq.models.history import StartBegan
+from crashmq.models.history import ProgressAnswered, StartBegan
 from crashmq.models.knowledge.group_configs import GroupConfigs
 from crashmq.models.knowledge.knowledge import CONFIG
 from crashmq.models.knowledge.moments import (
@@ -20,12 +21,14 @@ from crashmq.models.knowledge.moments import (
     Moment,
 )
 from crashmq.models.knowledge.moments_of_consumers import (
+    ChangeAnswered,
     GroupConfigsSeen,
     TopicsChanged,
     TopicsNeeded,
 )
 from crashmq.models.knowledge.progress import TopicsWritten
 from crashmq.models.knowledge.promises import SPOILT
+from crashmq.models.knowledge.topics import Topics
 from crashmq.models.knowledge.walk_tables import walk_tables
 from crashmq.models.observations import Done
 from crashmq.models.ops import (
@@ -86,6 +89,29 @@ def walk_groups(at: At) -> Iterator[GroupConfigsSeen]:
     is_written = isinstance(step.op, ConfigureGroup | DeleteGroup)
     if is_written and step.seen == Done() and groups.of:
         yield _seen(at, at.look.files())
+
+
+_NAME = re.compile("[%|a-zA-Z0-9_-]{1,127}")
+"""Source: TopicValidator#validateTopic."""
+
+
+def walk_changes(at: At) -> Iterator[ChangeAnswered]:
+    """Yield a moment for the answer to a change that the broker must carry out."""
+    step = at.step
+    is_up = ProgressAnswered in step.kinds and step.crash is None
+    if not is_up or at.now.max_phy_offset < 0:
+        return
+    match step.op:
+        case ChangeTopic() as op if _is_legal(op):
+            yield ChangeAnswered(*at, op, step.seen == Done())
+        case ConfigureGroup() as op:
+            yield ChangeAnswered(*at, op, step.seen == Done())
+        case _:
+            pass
+
+
+def _is_legal(op: ChangeTopic) -> bool:
+    return Topics.is_carried_out(op) and _NAME.fullmatch(op.topic) is not None
 
 
 def walk_changed_topics(at: At) -> Iterator[TopicsChanged]:

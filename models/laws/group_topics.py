@@ -11,6 +11,7 @@ from crashmq.models.knowledge.progress import TopicsWritten
 from crashmq.models.knowledge.topics import QUEUES_OF_A_TOPIC, Shape, as_made
 from crashmq.models.laws.registry import law
 from crashmq.models.messages import MessageToPut
+from crashmq.models.ops import ChangeTopic, ConfigureGroup
 from crashmq.models.verdict import Violation
 
 
@@ -121,6 +122,29 @@ def a_topic_is_as_it_was_changed(
 def _perm(shape: Shape) -> int:
     """Source: PermName, its PERM_READ and PERM_WRITE."""
     return 4 + 2 * shape.is_writeable
+
+
+@law(
+    "TOP-6",
+    "a broker whose disk works confirms each change of a topic that is legal, and each "
+    "configuration of a group",
+    catalogue="I12",
+)
+def a_legal_change_is_confirmed(
+    change: ChangeTopic | ConfigureGroup, *, is_done: bool
+) -> Iterator[Violation]:
+    """Asked of changes that a broker must carry out.
+
+    Source: AdminBrokerProcessor#updateAndCreateTopic, its TopicValidator;
+    #updateAndCreateSubscriptionGroup.
+    """
+    if not is_done:
+        match change:
+            case ChangeTopic(topic):
+                where = f"topic {topic}"
+            case ConfigureGroup(group):
+                where = f"group {group}"
+        yield Violation(where, "its change is refused", "a confirmation")
 
 
 @law(

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence, Set
 from crashmq.models.appended import Appended
 from crashmq.models.expressions import matches
 from crashmq.models.files.offsets import OffsetKey
+from crashmq.models.files.record import tags_code
 from crashmq.models.knowledge.group_configs import GroupConfig
 from crashmq.models.knowledge.pulls import OpenPull
 from crashmq.models.knowledge.reference import VisibleQueue
@@ -91,6 +92,15 @@ def no_wakeup_is_lost(
             return
 
 
+def may_ask_for(pull: PullThroughBroker, appended: Appended) -> bool:
+    """Whether a pull asks for a message, or for one whose tag has the same hash."""
+    if pull.expression_type != "TAG":
+        return _asks_for(pull, appended)
+    wanted = wanted_tags(pull.tags)
+    codes = {tags_code(tag) for tag in wanted}
+    return not wanted or tags_code(appended.message.tags) in codes
+
+
 def _asks_for(pull: PullThroughBroker, appended: Appended) -> bool:
     """Whether a message matches the expression of a pull, which the pull carries."""
     message = appended.message
@@ -103,8 +113,9 @@ def _asks_for(pull: PullThroughBroker, appended: Appended) -> bool:
 
 @law(
     "LP-4",
-    "a held pull is answered without a message only after its timeout, or when the "
-    "broker shuts down",
+    "a held pull is answered without a message only after its timeout, when the "
+    "broker shuts down or, if its queue has grown, after a check; a message that "
+    "arrives wakes only pulls that may ask for it",
     catalogue="I12",
 )
 def woken_for_a_reason(
@@ -115,8 +126,11 @@ def woken_for_a_reason(
     *,
     is_stopping: bool,
     may_fail: bool,
+    may_wake: bool,
 ) -> Iterator[Violation]:
     """A pull that is woken before its message can be read finds nothing and asks again.
+
+    One that is woken by messages that it does not want asks again at each of them.
 
     Args:
         pull: what was asked.
@@ -125,6 +139,7 @@ def woken_for_a_reason(
         patience_ms: how long the broker holds such a pull.
         is_stopping: a shutdown has begun.
         may_fail: the disk fails, or something cannot be read.
+        may_wake: a check, or a message that it may ask for, may have woken it.
 
     Source: PullRequestHoldService#notifyMessageArriving.
     """
@@ -132,6 +147,9 @@ def woken_for_a_reason(
     seen = f"{answer.code} after {held_ms} ms"
     if answer.code == "PULL_NOT_FOUND" and not is_over:
         yield Violation(_from(pull), seen, f"messages, or {patience_ms} ms of patience")
+    may_wake |= is_over or may_fail
+    if answer.code == "PULL_RETRY_IMMEDIATELY" and not may_wake:
+        yield Violation(_from(pull), seen, "to be held: no message that it asks for")
     if answer.code == "SYSTEM_ERROR" and not (is_stopping or may_fail):
         yield Violation(_from(pull), seen, "no error: all can be read")
 

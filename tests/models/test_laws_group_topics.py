@@ -21,6 +21,7 @@ from crashmq.models.knowledge.promises import Promises
 from crashmq.models.knowledge.topics import Shape, Topics
 from crashmq.models.laws.group_topics import (
     a_group_is_as_it_was_configured,
+    a_legal_change_is_confirmed,
     a_topic_has_the_queues_asked_for,
     a_topic_is_as_it_was_changed,
     a_topic_is_written_before_it_is_used,
@@ -164,6 +165,14 @@ def test_a_topic_is_in_the_file_as_it_was_changed() -> None:
     assert judge({}, {"N0": frozenset({told})})
     assert judge(rows, {"N0": frozenset({told._replace(is_writeable=True)})})
     assert judge(rows, {"N0": frozenset({told._replace(read_queues=8)})})
+
+
+def test_a_change_that_a_broker_must_carry_out_is_confirmed() -> None:
+    judge = a_legal_change_is_confirmed.violations
+
+    for change in (ChangeTopic("N0"), ConfigureGroup("g")):
+        assert not judge(change, is_done=True)
+        assert judge(change, is_done=False)
 
 
 def test_a_change_that_was_not_answered_may_have_been_made_or_not() -> None:

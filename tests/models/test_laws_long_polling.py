@@ -17,6 +17,7 @@ from crashmq.models.laws.long_polling import (
     a_stop_answers_all,
     answered_by_its_code,
     answered_once,
+    may_ask_for,
     no_wakeup_is_lost,
     refused_for_its_group,
     refused_for_its_topic,
@@ -80,7 +81,9 @@ def test_a_pull_may_sleep_past_what_it_does_not_ask_for(
         ("SYSTEM_ERROR", 0, False, True, True),
         ("SYSTEM_ERROR", SUSPEND_MS, False, False, False),
         ("SUCCESS", 0, False, False, True),
-        ("PULL_RETRY_IMMEDIATELY", 0, False, False, True),
+        ("PULL_RETRY_IMMEDIATELY", 0, False, False, False),
+        ("PULL_RETRY_IMMEDIATELY", 0, True, False, True),
+        ("PULL_RETRY_IMMEDIATELY", SUSPEND_MS, False, False, True),
     ],
 )
 def test_nobody_is_woken_for_nothing(
@@ -93,9 +96,30 @@ def test_nobody_is_woken_for_nothing(
         SUSPEND_MS,
         is_stopping=is_stopping,
         may_fail=may_fail,
+        may_wake=False,
     )
 
     assert bool(found) is not is_right
+
+
+@pytest.mark.parametrize(
+    ("asked", "tags", "is_asked_for"),
+    [
+        *(("*", "", True), ("TagA", "TagA", True), ("TagA", "", False)),
+        *(("Aa", "BB", True), ("TagA || TagB", "TagB", True), ("TagA", "Aa", False)),
+    ],
+)
+def test_a_message_whose_tag_has_the_hash_of_one_asked_for_may_wake(
+    asked: str, tags: str, is_asked_for: bool
+) -> None:
+    assert may_ask_for(replace(PULL, tags=asked), message(3, tags)) is is_asked_for
+
+
+def test_a_pull_that_a_message_may_have_woken_may_find_nothing() -> None:
+    told = BrokerPulled("PULL_RETRY_IMMEDIATELY")
+    judge = woken_for_a_reason.violations
+
+    assert not judge(PULL, told, 0, 9, is_stopping=False, may_fail=False, may_wake=True)
 
 
 def test_a_look_leaves_nobody_who_is_due() -> None:

@@ -130,4 +130,11 @@ LIES_OF_ADMINISTRATORS = (
         "change.write_queues + 1, perm)",
         does(_BROKER, ChangeTopic("N0", 9, 2)),
     ),
+    bug(
+        "TOP-6",
+        f"{_QUESTIONS}:change_topic",
+        "return Done() if is_done else",
+        "return Done() if not is_done else",
+        does(_BROKER, ChangeTopic("N0", 9, 2)),
+    ),
 )
