@@ -59,6 +59,12 @@ FILTERS_KEPT_MS: Final = 24 * 3_600_000
 """So long a broker keeps the filters of a group without members. Source: BrokerConfig
 #filterDataCleanTimeSpan."""
 
+SUSPEND_MS: Final = 15_000
+"""DefaultMQPushConsumerImpl.BROKER_SUSPEND_MAX_TIME_MILLIS; so long a pull waits."""
+
+SHORT_POLLING_MS: Final = 1_000
+"""BrokerConfig#shortPollingTimeMills; the same without long polling."""
+
 PULL_MAX_IDLE_MS: Final = 120_000
 """ProcessQueue#PULL_MAX_IDLE_TIME; a queue without a pull is begun again."""
 

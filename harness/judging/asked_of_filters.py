@@ -97,7 +97,7 @@ def _ask_flt_2(at: FilteredPullOver) -> Breaches:
     where=lambda at: _asks_retries(at) and not _narrows_retries(at),
 )
 def _ask_flt_6(at: FilteredPullOver) -> Breaches:
-    subscribed = at.known.progress.filters.now.items()
+    subscribed = at.known.progress.filters.registered.items()
     asked_of = {
         topic: one
         for (group, topic), one in subscribed

@@ -25,8 +25,6 @@ from crashmq.models.laws.dispatching import (
 )
 from crashmq.models.laws.filtering import refused_for_its_expression
 from crashmq.models.laws.long_polling import (
-    SHORT_POLLING_MS,
-    SUSPEND_MS,
     a_look_answers_all_that_is_due,
     a_pull_commits_once,
     a_pull_makes_progress,
@@ -45,6 +43,7 @@ from crashmq.models.laws.reading import (
     pull_is_answered_right,
     pulled_messages_are_right,
 )
+from crashmq.models.limits import SHORT_POLLING_MS, SUSPEND_MS
 from crashmq.models.observations import (
     CODES_OF_READS,
     BrokerCode,

@@ -212,7 +212,7 @@ def _ask_svc_8(at: RoundTurned) -> Breaches:
     where=_writes_filters,
 )
 def _ask_svc_9(at: RoundTurned) -> Breaches:
-    now = at.known.progress.filters.now
+    now = at.known.progress.filters.registered
     return filters_are_written_as_they_are.judge(at.look.files(), now)
 
 

@@ -27,6 +27,7 @@ class Filters(Forked):
     Attributes:
         now: by group and topic, the subscriptions that may be in effect; several if it
             is unknown which came last. A missing key: unknown.
+        behind_tags: of these, the subscriptions by tags after which an older one came.
         groups: those of which a client has subscribed anything in this run of the
             broker, be it of use or not.
         narrowed: those of which a client has ever subscribed the group's own retries.
@@ -37,11 +38,17 @@ class Filters(Forked):
     """
 
     now: dict[FilterKey, frozenset[Asked]] = field(default_factory=dict)
+    behind_tags: set[FilterKey] = field(default_factory=set)
     groups: set[str] = field(default_factory=set)
     narrowed: set[str] = field(default_factory=set)
     ever: BitMapFilters = field(default_factory=BitMapFilters)
     gone_ms: dict[str, int] = field(default_factory=dict)
     latest_ms: int = 0
+
+    @property
+    def registered(self) -> dict[FilterKey, frozenset[Asked]]:
+        """The subscriptions that the broker's table of filters has, if it has any."""
+        return {key: of for key, of in self.now.items() if key not in self.behind_tags}
 
     def came(self, group: str) -> None:
         """Record that a group has, or may have, a member."""
@@ -59,6 +66,7 @@ class Filters(Forked):
         """Record a newer subscription that is, or may be, in effect from now on."""
         told = frozenset({asked})
         if is_certain:
+            self.forget(key)
             self.now[key] = told
         elif key in self.now:
             self.now[key] |= told
@@ -78,24 +86,29 @@ class Filters(Forked):
     def forget(self, key: FilterKey) -> None:
         """Record that a group's subscription to a topic is now unknown."""
         self.now.pop(key, None)
+        self.behind_tags.discard(key)
 
     def asked_of_old(self, key: FilterKey) -> None:
         """Record a subscription of an older version, which changes nothing.
 
-        The exception: the broker keeps no version of a subscription by tags, so after
-        one the older version may count. So it is after one that is no expression.
+        The exception: the broker's table of filters keeps no version of a subscription
+        by tags, so after one it may have the older one. After one that is no expression
+        it may even be in effect.
         """
-        if any(kind != "SQL92" for _, kind in self.now.get(key, ())):
+        kinds = {kind for _, kind in self.now.get(key, ())}
+        if kinds == {"TAG"}:
+            self.behind_tags.add(key)
+        elif not kinds <= {"SQL92"}:
             self.forget(key)
 
     def forget_group(self, group: str) -> None:
         """Record that a group's subscriptions to all topics are now unknown."""
         for key in [key for key in self.now if key[0] == group]:
-            del self.now[key]
+            self.forget(key)
 
     def forget_all(self) -> None:
         """Record that all subscriptions are now unknown."""
-        self.now = {}
+        self.now, self.behind_tags = {}, set()
 
     def ended(self) -> None:
         """Record the end of the broker's run: clients have to subscribe again."""

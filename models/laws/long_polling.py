@@ -20,12 +20,6 @@ from crashmq.models.observations import CODES_OF_READS, BrokerCode, BrokerPulled
 from crashmq.models.ops import PullThroughBroker
 from crashmq.models.verdict import Violation
 
-SUSPEND_MS = 15_000
-SHORT_POLLING_MS = 1_000
-"""How long a broker without long polling holds a pull at most.
-
-Source: BrokerConfig#shortPollingTimeMills.
-"""
 SCAN_ENTRIES_MAX = 800
 
 

@@ -79,6 +79,7 @@ Doing: TypeAlias = Literal[
     "leave",
     "reset",
     "resubscribe",
+    "drop",
     "try_again",
     "take_over",
     "come_back",
@@ -96,6 +97,7 @@ DOINGS: tuple[Doing, ...] = often(
     ("leave", 2),
     ("reset", 4),
     ("resubscribe", 2),
+    ("drop", 2),
     ("try_again", 3),
     ("take_over", 2),
     ("come_back", 3),
@@ -178,6 +180,8 @@ def consume(draft: Draft) -> None:
             _reset(draft)
         case "resubscribe":
             _resubscribe(draft, client)
+        case "drop":
+            _drop_a_topic(draft, client)
 
 
 def _resubscribe(draft: Draft, client: str) -> None:
@@ -204,6 +208,30 @@ def _resubscribe(draft: Draft, client: str) -> None:
     if "ask" in draft.space.kinds and chance.one_in(3):
         _ask_who_subscribes(draft, who.group)
     work(draft, chance.pick(group).client)
+
+
+def _drop_a_topic(draft: Draft, client: str) -> None:
+    """Add ops: a group drops one of its topics, and works on.
+
+    It pulls before its rebalance gives up the queues of that topic, and after it.
+    """
+    chance, add, who = draft.chance, draft.add, draft.joined[client]
+    topics = who.topics.split(",")
+    if len(topics) == 1 or not draft.space.resubscriptions:
+        _resubscribe(draft, client)
+        return
+    if chance.coin():
+        bring(draft, client)
+    topics.remove(chance.pick(tuple(topics)))
+    its = [one for one in draft.joined.values() if one.group == who.group]
+    _subscribe(draft, its, (",".join(topics), who.expression, who.expression_type))
+    for _ in range(chance.integer(1, 3)):
+        if chance.coin():
+            add(put_for(draft, who), REPUT)
+        add(A_SECOND, TurnConsumer(client, "pull"))
+    _ask_who_subscribes(draft, who.group)
+    rebalance_all(draft)
+    add(TurnConsumer(client, "pull"))
 
 
 def _ask_who_subscribes(draft: Draft, group: str) -> None:

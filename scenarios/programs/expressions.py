@@ -34,13 +34,18 @@ TEXTS: Final = often(
 ORDERS: Final = ("<", "<=", ">", ">=")
 SEARCHES: Final = ("CONTAINS", "STARTSWITH", "ENDSWITH", "contains")
 DEPTHS: Final = often((0, 4), (1, 4), (2, 3), (3, 1))
-NESTINGS: Final = (40, 150)
+NESTINGS: Final = (40, 150, 400)
 """Of parentheses: well below as many as may be, and well above."""
 OPEN: Final = (
     *("a >", "(a = 6", "a IN ()", "a IN (6)", "AND", "", "a ! 6", "a = 6 !"),
     *("'x' IN ('x')", "6 NOT IN ('6')", "TRUE IN ('true')", "NOT a IN ('6')"),
 )
 """What is no expression, however it is read."""
+NO_BEGINNING: Final = (
+    *("AND", "OR a = 6", ")", ") a = 6", "", " ", "IN ('x')", "= 6", "> a", ", a"),
+    *("BETWEEN 1 AND 2", "CONTAINS 'x'", "IS NULL", "IS NOT NULL", "()", "NOT"),
+)
+"""What is no expression since none begins so, or nothing follows."""
 BEHIND: Final = (
     *("junk", "'x'", "7", ")", "(b = 'x')", ", b", "junk ! 6", "b AND", ") OR"),
 )
@@ -60,9 +65,9 @@ def drawn_expression(chance: Chance) -> str:
     """An expression, sometimes an invalid one."""
     if chance.one_in(4):
         return chance.pick(SPECIAL)
+    if chance.one_in(6):
+        return chance.pick(chance.pick((OPEN, NO_BEGINNING)))
     if chance.one_in(12):
-        return chance.pick(OPEN)
-    if chance.one_in(30):
         times = chance.pick(NESTINGS)
         return f"{'NOT (' * times}a = 6{')' * times}"
     if chance.one_in(20):

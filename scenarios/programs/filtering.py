@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, Literal, TypeAlias
 
 from crashmq.models.files.record import RETRY_PREFIX
+from crashmq.models.limits import FILTERS_KEPT_MS
 from crashmq.models.ops import (
     AdvanceClock,
     During,
@@ -22,6 +23,7 @@ from crashmq.models.ops import (
 )
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.expressions import drawn_expression
+from crashmq.scenarios.programs.lapsing import lapse
 from crashmq.scenarios.programs.space import Address, often
 
 PERSIST: Final = RunService("persist_consumer_filter")
@@ -44,7 +46,6 @@ OLD_VERSIONS = (1, 2)
 """Of subscriptions older than any newer one: of a client that was there before."""
 SET_BACK_MS = (-1, -50, -1000)
 STEPS_MS = often((10, 3), (0, 1), (1, 1))
-A_DAY_MS = 24 * 3600 * 1000
 STRANGERS = 6
 """One of so many pulls is of any group and queue."""
 
@@ -61,6 +62,7 @@ Way: TypeAlias = Literal[
     "away",
     "old",
     "older",
+    "behind",
     "retry",
 ]
 WAYS: tuple[Way, ...] = often(
@@ -70,9 +72,10 @@ WAYS: tuple[Way, ...] = often(
     ("amid", 2),
     ("clock", 4),
     ("crash", 4),
-    ("away", 4),
+    ("away", 6),
     ("old", 3),
     ("older", 2),
+    ("behind", 4),
     ("retry", 4),
 )
 CUT: tuple[Op, ...] = often((PERSIST, 3), (Shutdown(), 2), (Restart(), 2), (REPUT, 4))
@@ -129,6 +132,8 @@ def filtering(draft: Draft) -> None:
                 add(Restart(), _subscription(draft, whom, chance.pick(OLD_VERSIONS)))
         case "older":
             _older_comes_back(draft, whom)
+        case "behind":
+            _older_comes_behind(draft, whom)
         case "retry":
             _retries(draft, whom)
     for _ in range(chance.integer(1, PULLS_MAX)):
@@ -156,6 +161,15 @@ def _older_comes_back(draft: Draft, whom: Whom) -> None:
     _messages(draft)
     draft.add(REPUT, LONG, *FLUSHES, During(PERSIST, 1, draft.drawn.crash()))
     draft.add(Restart(), old)
+
+
+def _older_comes_behind(draft: Draft, whom: Whom) -> None:
+    """Add ops: of a group's clients one tells what it subscribed before the others."""
+    _subscribe(draft, whom)
+    if draft.chance.coin():
+        _messages(draft)
+    draft.add(_subscription(draft, whom, draft.chance.pick(OLD_VERSIONS)))
+    _messages(draft)
 
 
 def _retries(draft: Draft, whom: Whom) -> None:
@@ -202,8 +216,8 @@ def _go_away(draft: Draft, whom: Whom) -> None:
         add(there, STEP)
     is_restarted = chance.one_in(3)
     add(*((PERSIST, Restart()) if is_restarted else (Unsubscribe(whom[0]),)))
-    if chance.coin():
-        add(AdvanceClock(A_DAY_MS), PERSIST)
+    if not chance.one_in(4):
+        add(*lapse(chance, FILTERS_KEPT_MS, (PERSIST,)))
     _messages(draft)
     add(there if chance.coin() else _subscription(draft, whom), STEP)
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from crashmq.models.knowledge.topics import QUEUES_OF_A_TOPIC
+from crashmq.models.limits import SHORT_POLLING_MS, SUSPEND_MS
 from crashmq.models.ops import (
     AdvanceClock,
     ChangeTopic,
@@ -30,12 +31,12 @@ from crashmq.models.ops import (
 from crashmq.scenarios.programs.chance import Chance
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.expressions import drawn_expression
+from crashmq.scenarios.programs.lapsing import lapse
 from crashmq.scenarios.programs.space import Address, often, schedule_of
 
 LOOK = RunService("pull_request_hold")
 REPUT = RunService("reput")
 PULLS_MAX = 3
-SUSPEND_MS = 15_000
 AT_ACTIONS = often((1, 5), (2, 2), (3, 1), (4, 1), (6, 1), (9, 1), (12, 1))
 """Where something happens during a round of dispatch; most rounds make few actions."""
 
@@ -89,10 +90,9 @@ SUBSCRIBED = 3
 """Before so many pulls that a broker with filters holds its group subscribes."""
 
 WAITS = often((True, 9), (False, 1))
-SHORT_MS = 1_000
 TIMES_MS = often(
     *((SUSPEND_MS, 3), (SUSPEND_MS - 1, 2), (5000, 2), (40_000, 1)),
-    *((SHORT_MS, 1), (SHORT_MS - 1, 1)),
+    *((SHORT_POLLING_MS, 1), (SHORT_POLLING_MS - 1, 1)),
 )
 BEHIND = often((0, 4), (1, 1), (131, 1), (300, 1))
 """How many bytes replicas lack."""
@@ -128,11 +128,7 @@ def hold(draft: Draft) -> None:
             _deliver(draft)
             add(LOOK)
         case "time":
-            add(*pulls, AdvanceClock(chance.pick(TIMES_MS)))
-            if chance.coin():
-                _put(draft, address)
-                _deliver(draft)
-            add(LOOK)
+            _let_time_pass(draft, address, pulls)
         case "beside":
             _beside(draft, address, pulls)
         case "amid":
@@ -185,6 +181,23 @@ def _pull(draft: Draft, address: Address) -> PullThroughBroker:
         chance.pick(WAITS),
         *asked,
     )
+
+
+def _let_time_pass(
+    draft: Draft, address: Address, pulls: list[PullThroughBroker]
+) -> None:
+    """Add ops: pulls are held for about as long as the broker holds them."""
+    chance, add = draft.chance, draft.add
+    add(*pulls)
+    if chance.coin():
+        limit = SUSPEND_MS if draft.setup.long_polling else SHORT_POLLING_MS
+        add(*lapse(chance, limit, (LOOK,)))
+        return
+    add(AdvanceClock(chance.pick(TIMES_MS)))
+    if chance.coin():
+        _put(draft, address)
+        _deliver(draft)
+    add(LOOK)
 
 
 def _strange(draft: Draft, pull: PullThroughBroker) -> PullThroughBroker:

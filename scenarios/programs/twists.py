@@ -21,6 +21,7 @@ from crashmq.models.ops import (
     AdvanceClock,
     Capability,
     ChangeConfig,
+    ConsumerTask,
     Crash,
     Damage,
     DeleteManually,
@@ -38,7 +39,9 @@ from crashmq.models.ops import (
     SearchOffset,
     Session,
     Shutdown,
+    StartConsumer,
     Together,
+    TurnConsumer,
     innermost,
     needs,
     parts,
@@ -47,6 +50,7 @@ from crashmq.models.program import FLUSH_MODES, HOUR_MS, Program
 from crashmq.scenarios.programs.chance import Chance, SeededChance
 from crashmq.scenarios.programs.draft import THOROUGH_MS
 from crashmq.scenarios.programs.extremes import has_fields, with_an_odd_value
+from crashmq.scenarios.programs.lapsing import lapse, limits_of
 from crashmq.scenarios.programs.space import often, schedule_of
 
 TWISTED = 4
@@ -98,6 +102,8 @@ AGAIN_MAX = 6
 
 ODD_MAX = 4
 
+TIMED: tuple[ConsumerTask, ...] = ("pull", "clean")
+"""The tasks of a consumer that look at its clock."""
 
 READS = (PullMessage, LookMessage, SearchOffset, QueryMessage)
 
@@ -334,11 +340,26 @@ def _again_beside_a_stop(program: Program, chance: Chance) -> Program:
     return _with(program, [*ops[:at], both, Restart(), *ops[at:]])
 
 
+def _about_a_limit(program: Program, chance: Chance) -> Program:
+    """Amid a life the time of a limit passes, with rounds on both sides of its end.
+
+    Every service has a round, and so have the tasks of the consumers that were started.
+    """
+    ops, setup = [*program.ops], program.setup
+    at = chance.below(len(ops) + 1)
+    rounds: list[Op] = [RunService(name) for name in sorted(setup.services)]
+    clients = {op.client: op for op in ops[:at] if isinstance(op, StartConsumer)}
+    rounds += [TurnConsumer(one, task) for one in clients for task in TIMED]
+    passes = lapse(chance, chance.pick(limits_of(setup)), tuple(rounds))
+    return _with(program, [*ops[:at], *passes, *ops[at:]])
+
+
 TWISTS: tuple[Twist, ...] = (
     *(_set_back, _set_back, _back_while_it_runs),
     *(_configured_anew, _configured_anew),
     *(_again_beside_a_stop, _again_beside_a_stop),
     *(_at_once, _at_once),
+    *(_about_a_limit, _about_a_limit),
     *(_part_of_a_second, _record_durable, _grown_old, _grown_old),
     *(_of_another_range, _of_another_range, _of_many_files),
 )

@@ -9,6 +9,7 @@ import pytest
 from crashmq.harness.episodes.episode import run_program
 from crashmq.models.appended import Appended
 from crashmq.models.files.filters import FILTERS_BACKUP, FILTERS_PATH, read_filters
+from crashmq.models.knowledge.filters import NOTHING, Filters
 from crashmq.models.knowledge.reference import VisibleQueue
 from crashmq.models.laws.filtering import (
     filters_by_the_newest,
@@ -212,3 +213,17 @@ def test_a_start_loads_the_file_or_else_its_backup() -> None:
     assert [*judge({FILTERS_PATH: TABLE}, ())]
     assert [*judge({FILTERS_PATH: TABLE[:-1]}, ())]
     assert [*judge({}, ())] == []
+
+
+def test_flt_4_knows_the_newer_tags_behind_an_older_subscription() -> None:
+    filters = Filters()
+    key = ("g", "T0")
+    filters.subscribed(key, ("TagA", "TAG"), is_certain=True)
+
+    filters.asked_of_old(key)
+
+    assert filters.now == {key: frozenset({("TagA", "TAG")})}
+    assert not filters.registered
+    filters.subscribed(key, NOTHING, is_certain=True)
+    filters.asked_of_old(key)
+    assert not filters.now

@@ -10,7 +10,6 @@ from crashmq.models.knowledge.pulls import OpenPull
 from crashmq.models.knowledge.reference import VisibleQueue
 from crashmq.models.knowledge.topics import Topics
 from crashmq.models.laws.long_polling import (
-    SUSPEND_MS,
     a_look_answers_all_that_is_due,
     a_pull_commits_once,
     a_pull_makes_progress,
@@ -23,6 +22,7 @@ from crashmq.models.laws.long_polling import (
     refused_for_its_topic,
     woken_for_a_reason,
 )
+from crashmq.models.limits import SUSPEND_MS
 from crashmq.models.messages import message_for
 from crashmq.models.observations import BrokerCode, BrokerPulled
 from crashmq.models.ops import PullThroughBroker, PutMessage

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from crashmq.models.ops import (
     AdvanceClock,
+    AskBroker,
     ConfigureGroup,
     Consume,
     EndConsumer,
@@ -124,3 +125,23 @@ def test_things_happen_to_a_consumer_while_its_listener_works() -> None:
 
     assert {TellReset, ResetOffset, StartConsumer, Resubscribe} <= meanwhile
     assert {EndConsumer, AdvanceClock} <= meanwhile
+
+
+def test_a_group_drops_a_topic_pulls_on_and_the_broker_is_asked_who_has_it() -> None:
+    drops = asks = 0
+    for program in PROGRAMS:
+        topics: dict[str, str] = {}
+        for at, op in enumerate(program.ops):
+            if isinstance(op, StartConsumer):
+                topics[op.client] = op.topics
+            if not isinstance(op, Resubscribe) or op.client not in topics:
+                continue
+            left = set(op.topics.split(","))
+            is_fewer = left < set(topics[op.client].split(","))
+            soon = program.ops[at + 1 : at + 12]
+            drops += is_fewer
+            asks += is_fewer and any(isinstance(one, AskBroker) for one in soon)
+            topics[op.client] = op.topics
+
+    assert drops > len(PROGRAMS) // 10
+    assert asks > len(PROGRAMS) // 20
