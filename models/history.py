@@ -265,6 +265,18 @@ class ConsumerBegan:
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
+class ConsumerMade:
+    """A consumer is there that has not started yet.
+
+    ``work`` is what a round of each of its services has done.
+    """
+
+    client: str
+    work: int
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True)
 class ConsumerEnded:
     """A consumer no longer exists.
 
@@ -774,6 +786,7 @@ Happening: TypeAlias = (
     | ReplicasConfirmed
     | OffsetsLoaded
     | ConsumerBegan
+    | ConsumerMade
     | ConsumerEnded
     | Resubscribed
     | QueuesHeld
@@ -1381,6 +1394,7 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None] | None] = {
     ReplicasConfirmed: None,
     OffsetsLoaded: None,
     ConsumerBegan: None,
+    ConsumerMade: None,
     ConsumerEnded: None,
     Resubscribed: None,
     QueuesHeld: None,

@@ -6,6 +6,7 @@ from crashmq.harness.judging.asking import Breaches, asked
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.moments_of_consumers import (
     ConsumerCommitted,
+    ConsumerIdle,
     ConsumerStopped,
     ConsumerTold,
     ExpiredLeft,
@@ -436,6 +437,6 @@ def _ask_con_38(at: TaskReported) -> Breaches:
     return judge(at.client, at.task, at.work, at.seen, is_all=at.is_all)
 
 
-@asked(a_stopped_consumer_does_nothing, on=ConsumerStopped)
-def _ask_con_39(at: ConsumerStopped) -> Breaches:
+@asked(a_stopped_consumer_does_nothing, on=ConsumerIdle)
+def _ask_con_39(at: ConsumerIdle) -> Breaches:
     return a_stopped_consumer_does_nothing.judge(at.client, at.work)

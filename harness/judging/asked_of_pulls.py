@@ -34,6 +34,7 @@ from crashmq.models.laws.long_polling import (
     may_ask_for,
     name_of_pull,
     no_wakeup_is_lost,
+    patience_ms,
     refused_for_its_group,
     refused_for_its_topic,
     woken_for_a_reason,
@@ -43,7 +44,6 @@ from crashmq.models.laws.reading import (
     pull_is_answered_right,
     pulled_messages_are_right,
 )
-from crashmq.models.limits import SHORT_POLLING_MS, SUSPEND_MS
 from crashmq.models.observations import (
     CODES_OF_READS,
     BrokerCode,
@@ -80,7 +80,7 @@ def _sleeps_for_certain(at: PullAsleep) -> bool:
 
 def _patience_ms(at: Moment) -> int:
     """How long the broker holds a pull."""
-    return SUSPEND_MS if at.known.setup.long_polling else SHORT_POLLING_MS
+    return patience_ms(long_polling=at.known.setup.long_polling)
 
 
 @asked(
@@ -124,13 +124,13 @@ def _may_wake(at: PullAnswered) -> bool:
 def _ask_lp_4(at: PullAnswered) -> Breaches:
     assert at.open is not None
     step, known = at.step, at.known
+    fails = step.fails_calls or step.is_unreadable or known.disk_failed
     return woken_for_a_reason.judge(
         at.pull,
         at.answer,
         at.answered_ms - at.open.asked_ms,
-        _patience_ms(at),
-        is_stopping=step.is_stopping,
-        may_fail=step.fails_calls or step.is_unreadable or known.disk_failed,
+        0 if step.is_stopping else _patience_ms(at),
+        may_fail=fails or step.is_stopping,
         may_wake=_may_wake(at),
     )
 

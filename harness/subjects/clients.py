@@ -51,6 +51,7 @@ from crashmq.models.history import (
     Consumed,
     ConsumerBegan,
     ConsumerEnded,
+    ConsumerMade,
     ConsumerSuspended,
     ExpiredCleaned,
     Happening,
@@ -207,8 +208,8 @@ class _Client:
                 break
         return work
 
-    def work_left(self) -> int:
-        """What one more round of each service does once the consumer has stopped."""
+    def work_by_itself(self) -> int:
+        """What a round of each service does while the consumer does not run."""
         return sum([service.run_once() for service in self.consumer.services])
 
     def _suspend(self, *, suspends: bool) -> int:
@@ -584,6 +585,7 @@ class Clients:
             self.note(ConsumerBegan(op))
 
         def begin(client: _Client) -> Observation:
+            self.note(ConsumerMade(op.client, client.work_by_itself()))
             client.consumer.start()
             return Done()
 
@@ -632,7 +634,7 @@ class Clients:
             if how == "stop":
                 running.consumer.shutdown()
                 running.check()
-                work = running.work_left()
+                work = running.work_by_itself()
             running.is_ended = True
             try:
                 if how == "kill" and self.broker is not None:

@@ -92,6 +92,10 @@ OP_ACTIONS_MAX = 300_000  # the busiest op of an episode makes some hundreds
 OP_READS_MAX = 1_000_000
 
 
+class StoppedInVain(Exception):
+    """A stop of a store that never started did something, or said that it had."""
+
+
 class PythonStore:
     """The engine as a subject; a new ``MessageStore`` for each of its lives."""
 
@@ -569,7 +573,11 @@ class PythonStore:
             hosted.start()
         except StoreError as refusal:
             self._damages = damages  # it has changed nothing
+            self._stop_in_vain(hosted.shutdown)
             return Refused(str(refusal), refusal.path)
+        except OSError:
+            self._stop_in_vain(hosted.shutdown)
+            raise
         else:
             self._store, self._brokers.broker = store, broker
             if broker is not None and self.setup.keeps_progress:
@@ -586,6 +594,21 @@ class PythonStore:
         )
         damaged = tuple([(at.start, at.end) for at in store.damaged_ranges])
         return Started(store.last_exit_ok, store.commit_log.scanned_bytes, damaged)
+
+    def _stop_in_vain(self, stop: Callable[[], bool]) -> None:
+        """Stop a store whose start has failed, as its host does in a ``finally``.
+
+        Raises:
+            StoppedInVain: it does something, or says that it has ended in order.
+        """
+        actions = self.disk.actions
+        clean = stop()
+        if clean or self.disk.actions > actions:
+            did = self.disk.actions - actions
+            raise StoppedInVain(
+                f"the stop of a store that never started returns {clean} and makes "
+                f"{did} disk actions; it must return False and make none."
+            )
 
     def tell_deliveries(self, put: PutOfBroker) -> None:
         """From now on call ``put`` for each put that the broker itself makes."""

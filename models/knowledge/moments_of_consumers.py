@@ -405,11 +405,20 @@ class ConsumerStopped(Moment):
     Attributes:
         client: its client.
         took_ms: how long that took.
-        work: what one more round of each of its services has done.
     """
 
     client: str
     took_ms: int
+
+
+@dataclass(slots=True)
+class ConsumerIdle(Moment):
+    """A consumer has not started yet, or has stopped.
+
+    ``work`` is what a round of each of its services has done all the same.
+    """
+
+    client: str
     work: int
 
 

@@ -43,6 +43,7 @@ from crashmq.models.knowledge.moments import At, Moment, OffsetAnswered, QueueBe
 from crashmq.models.knowledge.moments_of_consumers import (
     ConsumerAnswered,
     ConsumerCommitted,
+    ConsumerIdle,
     ConsumerStopped,
     GroupIsAt,
     LockingConsumerStopped,
@@ -459,7 +460,8 @@ def _stopped(at: At, client: str, at_ms: int, work: int) -> Iterator[Moment]:
     known = at.known.consumption
     if not at.step.is_undisturbed:
         return
-    yield ConsumerStopped(*at, client, at_ms - at.step.entries[0].at_ms, work)
+    yield ConsumerStopped(*at, client, at_ms - at.step.entries[0].at_ms)
+    yield ConsumerIdle(*at, client, work)
     if not known.is_locking(client):
         return
     if at.now.max_phy_offset >= 0:

@@ -1,6 +1,7 @@
 """The walk through the periodic tasks of clients: what each round has to do at least.
 
-Only rounds count that ran alone, without a failed call, while the broker was up.
+Only rounds count that ran alone, without a failed call, while the broker was up; of
+others it is known that they did no less than nothing.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 
 from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.history import (
+    ConsumerMade,
     HeartbeatTaken,
     LocksAnswered,
     MembersAnswered,
@@ -21,6 +23,7 @@ from crashmq.models.knowledge.allocation import share_of
 from crashmq.models.knowledge.consumption import NOTHING_TOLD, queues_of
 from crashmq.models.knowledge.moments import At, Moment
 from crashmq.models.knowledge.moments_of_consumers import (
+    ConsumerIdle,
     ConsumerTold,
     HeartbeatOver,
     LocksRenewed,
@@ -42,7 +45,10 @@ def walk_tasks(at: At) -> Iterator[Moment]:
     suspended = at.known.progress.due.suspended
     if isinstance(op, StartConsumer | Resubscribe):
         yield from _subscribed(at, op)
-    if not isinstance(op, TurnConsumer) or op.times < 1 or not _is_undisturbed(at):
+    if not isinstance(op, TurnConsumer) or op.times < 1:
+        return
+    if not _is_undisturbed(at):
+        yield from _reported_to_nobody(at, op)
         return
     one = known.living.get(op.client)
     if one is None or at.known.progress.due.halfway.get(op.client):
@@ -64,8 +70,11 @@ def walk_tasks(at: At) -> Iterator[Moment]:
 
 
 def _subscribed(at: At, op: StartConsumer | Resubscribe) -> Iterator[Moment]:
-    """Yield what a consumer had to tell of its new subscriptions."""
+    """Yield what a consumer did before its start, and had to tell of what it asks."""
     is_up = at.now.max_phy_offset >= 0
+    for entry in at.step.entries if at.step.is_undisturbed else ():
+        if isinstance(entry.event, ConsumerMade):
+            yield ConsumerIdle(*at, entry.event.client, entry.event.work)
     if at.step.is_undisturbed and isinstance(at.step.seen, Done) and is_up:
         yield from _has_told(at, op.client)
 
@@ -131,6 +140,17 @@ def _reported(at: At, op: TurnConsumer) -> Iterator[Moment]:
         case _:
             return
     yield TaskReported(*at, op.client, op.task, at.step.seen.work, seen, is_all)
+
+
+def _reported_to_nobody(at: At, op: TurnConsumer) -> Iterator[Moment]:
+    """Yield what rounds have reported that a broker did not hear, or heard in part.
+
+    Without a broker nobody takes a heartbeat or grants a lock.
+    """
+    seen, is_down = at.step.seen, at.now.max_phy_offset < 0
+    if isinstance(seen, Ran) and at.step.is_alone:
+        is_all = is_down and op.task in ("heartbeat", "reconnect", "lock")
+        yield TaskReported(*at, op.client, op.task, seen.work, 0, is_all)
 
 
 def _is_undisturbed(at: At) -> bool:

@@ -173,15 +173,17 @@ def a_client_reports_its_rounds(
 
 @law(
     "CON-39",
-    "once a consumer has stopped, a round of its services does nothing",
+    "before a consumer has started, and once it has stopped, a round of its services "
+    "does nothing",
     catalogue="I12 I19",
 )
 def a_stopped_consumer_does_nothing(client: str, work: int) -> Iterator[Violation]:
-    """``work`` is what one more round of each service has done.
+    """``work`` is what a round of each service has done.
 
-    Otherwise it pulls, or takes queues, that belong to others by now.
+    Otherwise it pulls, or takes queues, that nobody knows it has, or that belong to
+    others by now.
 
-    Source: DefaultMQPushConsumerImpl#shutdown, its serviceState.
+    Source: DefaultMQPushConsumerImpl#start, #shutdown, its serviceState.
     """
     if work:
-        yield Violation(client, f"it has stopped and still does {work}", "nothing")
+        yield Violation(client, f"it does not run and does {work}", "nothing")

@@ -16,11 +16,17 @@ from crashmq.models.knowledge.pulls import OpenPull
 from crashmq.models.knowledge.reference import VisibleQueue
 from crashmq.models.laws.reading import wanted_tags
 from crashmq.models.laws.registry import law
+from crashmq.models.limits import SHORT_POLLING_MS, SUSPEND_MS
 from crashmq.models.observations import CODES_OF_READS, BrokerCode, BrokerPulled
 from crashmq.models.ops import PullThroughBroker
 from crashmq.models.verdict import Violation
 
 SCAN_ENTRIES_MAX = 800
+
+
+def patience_ms(*, long_polling: bool) -> int:
+    """How long a broker holds a pull at most."""
+    return SUSPEND_MS if long_polling else SHORT_POLLING_MS
 
 
 def name_of_pull(pull: PullThroughBroker) -> str:
@@ -118,7 +124,6 @@ def woken_for_a_reason(
     held_ms: int,
     patience_ms: int,
     *,
-    is_stopping: bool,
     may_fail: bool,
     may_wake: bool,
 ) -> Iterator[Violation]:
@@ -130,21 +135,20 @@ def woken_for_a_reason(
         pull: what was asked.
         answer: the broker's answer.
         held_ms: how long it was held at most.
-        patience_ms: how long the broker holds such a pull.
-        is_stopping: a shutdown has begun.
-        may_fail: the disk fails, or something cannot be read.
+        patience_ms: how long the broker holds such a pull; 0: a shutdown has begun.
+        may_fail: the disk fails, something cannot be read, or a shutdown has begun.
         may_wake: a check, or a message that it may ask for, may have woken it.
 
     Source: PullRequestHoldService#notifyMessageArriving.
     """
-    is_over = is_stopping or held_ms >= patience_ms
+    is_over = held_ms >= patience_ms
     seen = f"{answer.code} after {held_ms} ms"
     if answer.code == "PULL_NOT_FOUND" and not is_over:
         yield Violation(_from(pull), seen, f"messages, or {patience_ms} ms of patience")
     may_wake |= is_over or may_fail
     if answer.code == "PULL_RETRY_IMMEDIATELY" and not may_wake:
         yield Violation(_from(pull), seen, "to be held: no message that it asks for")
-    if answer.code == "SYSTEM_ERROR" and not (is_stopping or may_fail):
+    if answer.code == "SYSTEM_ERROR" and not may_fail:
         yield Violation(_from(pull), seen, "no error: all can be read")
 
 

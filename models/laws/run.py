@@ -55,7 +55,12 @@ def buffers_come_back(
 def nothing_unnamed_is_raised(
     failures: Sequence[Failed], disk_fault_armed: bool, disk_may_fill: bool = False
 ) -> Iterator[Violation]:
-    """Asked after every step; ``failures`` are the exceptions that left the store."""
+    """Asked after every step; ``failures`` are the exceptions that left the store.
+
+    After a start that has failed the host stops the store, as a ``finally`` does. Our
+    subject raises ``StoppedInVain`` if that does anything, or says that it ended in
+    order.
+    """
     for failed in failures:
         is_full = disk_may_fill and failed.message.startswith(_NO_SPACE)
         if not (failed.error == "OSError" and (disk_fault_armed or is_full)):

@@ -93,9 +93,8 @@ def test_nobody_is_woken_for_nothing(
         PULL,
         BrokerPulled(code),
         held_ms,
-        SUSPEND_MS,
-        is_stopping=is_stopping,
-        may_fail=may_fail,
+        0 if is_stopping else SUSPEND_MS,
+        may_fail=may_fail or is_stopping,
         may_wake=False,
     )
 
@@ -119,7 +118,7 @@ def test_a_pull_that_a_message_may_have_woken_may_find_nothing() -> None:
     told = BrokerPulled("PULL_RETRY_IMMEDIATELY")
     judge = woken_for_a_reason.violations
 
-    assert not judge(PULL, told, 0, 9, is_stopping=False, may_fail=False, may_wake=True)
+    assert not judge(PULL, told, 0, 9, may_fail=False, may_wake=True)
 
 
 def test_a_look_leaves_nobody_who_is_due() -> None:

@@ -96,8 +96,8 @@ LIES_OF_CONSUMERS = (
     bug(
         "CON-39",
         "crashmq.harness.subjects.clients:Clients.end",
-        "work = running.work_left()",
-        "work = 1 + running.work_left()",
+        "work = running.work_by_itself()",
+        "work = 1 + running.work_by_itself()",
         _STOPPED,
     ),
     _lie(
