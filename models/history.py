@@ -631,8 +631,8 @@ class RoundDone:
         after: the store's positions at its end.
         actions: how many disk actions there were meanwhile, by anybody.
         by_host: the host ran it since every activity waited.
-        unsynced: for a flush of queues, what a power loss could have changed at its
-            begin: by path, the first such byte; None: not observed.
+        unsynced: for a flush of queues or of the index, what a power loss could have
+            changed at its begin: by path, the first such byte; None: not observed.
     """
 
     service: str

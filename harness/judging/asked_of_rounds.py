@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crashmq.harness.judging.asking import Breaches, asked
+from crashmq.models.knowledge.counted import counted
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.knowledge import LOG
 from crashmq.models.knowledge.moments import PositionsSeen
@@ -34,7 +35,10 @@ from crashmq.models.laws.rounds import (
     round_leaves_what_is_little,
     service_is_there,
 )
-from crashmq.models.laws.run import dispatch_reaches_what_is_confirmed
+from crashmq.models.laws.run import (
+    dispatch_reaches_what_is_confirmed,
+    rounds_count_right,
+)
 
 CALM = (Fact.ALONE, Fact.DISK_WORKS)
 ON_THE_MEDIUM = (*CALM, Fact.SYNCED_STAYS, Fact.WRITTEN_STAYS)
@@ -79,6 +83,21 @@ def _ask_fl_13_of_replicas(at: PositionsSeen) -> Breaches:
     replicated, _ = at.known.rounds.replicated
     mode = at.known.model.flush_mode
     return what_is_stored_is_confirmed.judge(mode, at.now, replicated)
+
+
+@asked(
+    rounds_count_right,
+    on=RoundTurned,
+    needs=(
+        *(*ON_THE_MEDIUM, Fact.DISK_WORKED, Fact.READABLE, Fact.LOSES_POWER),
+        *(Fact.UNTOUCHED, Fact.UNDAMAGED_LOG, Fact.NOTHING_RAISED),
+    ),
+    where=lambda at: counted(at) is not None,
+)
+def _ask_run_10(at: RoundTurned) -> Breaches:
+    done, bounds = at.done, counted(at)
+    assert bounds is not None
+    return rounds_count_right.judge(done.service, done.work, *bounds)
 
 
 @asked(

@@ -166,6 +166,7 @@ from crashmq.models.ops import (
 from crashmq.models.program import Setup
 
 _ANSWERS = (Pulled, Looked, Searched, Queried, FilteredPull, NotFiltered)
+_FLUSHES = ("flush_consume_queue", "flush_index")
 _UNENDED = Failed("start", "it did not come to an end")
 
 
@@ -453,7 +454,7 @@ class Interpreter:
     def _one_round(self, service: ServiceName, who: int) -> Observation:
         subject = self._subject
         unsynced = None
-        if service == "flush_consume_queue" and self._running.is_alone:
+        if service in _FLUSHES and self._running.is_alone:
             unsynced = tuple(subject.unsynced_from().items())
         began = self._began(service, unsynced)
         seen = subject.run_service(service, 1)

@@ -54,7 +54,7 @@ class Rounds(Forked):
         durable_until: units of records below this phy_offset are on the medium, by a
             thorough flush of the queues.
         index_until: full index files of records below this phy_offset are on the
-            medium, by a flush of the index that had work.
+            medium, by a flush of the index that had to sync some.
         replicated: in a store that waits for replicas, bounds of the phy_offset up to
             which these have the log, as far as the store was told.
     """

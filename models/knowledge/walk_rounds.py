@@ -20,6 +20,7 @@ from crashmq.models.history import (
     TakenAway,
     TimePassed,
 )
+from crashmq.models.knowledge.counted import due_index_files
 from crashmq.models.knowledge.knowledge import QUEUES
 from crashmq.models.knowledge.moments import At, Moment
 from crashmq.models.knowledge.moments_of_rounds import (
@@ -55,13 +56,21 @@ def walk_turned(at: At) -> Iterator[Moment]:
         )
         if takes_all and done.service == "flush_consume_queue" and known.works(QUEUES):
             rounds.durable_until = _end_below(at, done.before.reput_from_offset)
-        if is_clear and done.service == "flush_index" and done.work:
+        if is_clear and done.service == "flush_index" and _had_to_sync(at, done):
             began = done.before
             rounds.index_until = min(began.flushed_where, began.reput_from_offset)
     if not is_clear or step.raised:
         of_host = [done.service for _, done in step.turned]
         for service in dict.fromkeys((*step.services, *of_host)):
             rounds.saw_unclear(step, service)
+
+
+def _had_to_sync(at: At, done: RoundDone) -> bool:
+    """Whether a flush of the index began with a full file that it had to sync."""
+    if not at.known.promises.keeps_what_is_synced:
+        return False
+    unsynced = dict(done.unsynced or ())
+    return any(path in unsynced for path in due_index_files(at, done))
 
 
 def saw_replicas(at: At) -> None:

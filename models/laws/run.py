@@ -210,6 +210,27 @@ def rounds_tell_what_they_did(
 
 
 @law(
+    "RUN-10",
+    "a service round counts right: a cleaner the files it removed, a delivery the "
+    "messages it put, a check of held pulls those it answered, a flush of queues or of "
+    "the index the files it synced; a checkpoint, a persist and an allocation report 1 "
+    "if and only if they wrote",
+    catalogue="I19",
+)
+def rounds_count_right(
+    service: str, work: int, least: int, most: int
+) -> Iterator[Violation]:
+    """Compares ``work`` with bounds that are counted from outside.
+
+    Of a flush the medium shows only files of which it lacked bytes before, so what it
+    synced in vain is allowed. The host lets a service rest when it reports 0.
+    """
+    if not least <= work <= most:
+        expected = f"{least}" if least == most else f"{least} to {most}"
+        yield Violation(service, f"work {work}", expected)
+
+
+@law(
     "RUN-8",
     "a dispatch round reaches confirm_offset, even if an earlier round failed because "
     "of a fault",

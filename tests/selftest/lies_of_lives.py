@@ -132,4 +132,18 @@ LIES_OF_LIVES = (
         "return Started(True",
         _ABORT_TAKEN,
     ),
+    bug(
+        "RUN-10",
+        "crashmq.engine.store.flush:CheckpointService._write",
+        "return int(self._checkpoint.flush())",
+        "return int(not self._checkpoint.flush())",
+        does(PLAIN, PUT, MARK),
+    ),
+    bug(
+        "RUN-10",
+        "crashmq.engine.store.queue.consume_queue_store:ConsumeQueueStore.flush",
+        "return synced",
+        "return 0",
+        _UNITS,
+    ),
 )
