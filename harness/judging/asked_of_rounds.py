@@ -8,6 +8,7 @@ from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.knowledge import LOG
 from crashmq.models.knowledge.moments import PositionsSeen
 from crashmq.models.knowledge.moments_of_rounds import (
+    IndexFilesMade,
     PutsWaited,
     RoundTurned,
     ServiceAsked,
@@ -20,6 +21,7 @@ from crashmq.models.laws.filtering import (
     filters_are_written_as_they_are,
     filters_of_the_gone_are_forgotten,
 )
+from crashmq.models.laws.index import files_are_named_by_their_time
 from crashmq.models.laws.marks import what_is_stored_is_confirmed
 from crashmq.models.laws.rounds import (
     checkpoint_tells_how_far_queues_are_durable,
@@ -98,6 +100,15 @@ def _ask_run_10(at: RoundTurned) -> Breaches:
     done, bounds = at.done, counted(at)
     assert bounds is not None
     return rounds_count_right.judge(done.service, done.work, *bounds)
+
+
+@asked(
+    files_are_named_by_their_time,
+    on=IndexFilesMade,
+    needs=(Fact.DISK_WORKED, Fact.DISK_WORKS, Fact.UNTOUCHED),
+)
+def _ask_ix_13(at: IndexFilesMade) -> Breaches:
+    return files_are_named_by_their_time.judge(at.names, at.newest, at.between)
 
 
 @asked(

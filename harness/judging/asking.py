@@ -146,6 +146,7 @@ from crashmq.models.knowledge.moments_of_pulls import (
 )
 from crashmq.models.knowledge.moments_of_rounds import (
     FileTaken,
+    IndexFilesMade,
     PutsWaited,
     RoundTurned,
     ServiceAsked,
@@ -210,6 +211,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     ServiceAsked: (*TELLS_ALL, Fact.TURNS_SERVICES),
     PutsWaited: (Fact.HAS_CLOCK, Fact.RUNS_SEVERAL),
     FileTaken: (*TELLS_ALL, Fact.LOSES_POWER),
+    IndexFilesMade: (*TELLS_ALL, Fact.HAS_CLOCK, Fact.LOSES_POWER),
     RoundDue: (*TELLS_ALL, Fact.TURNS_SERVICES, Fact.HAS_CLOCK),
     CleanerOver: (*TELLS_ALL, Fact.TURNS_SERVICES, Fact.HAS_CLOCK, Fact.DELETES),
     LogShortened: (*TELLS_ALL, Fact.TURNS_SERVICES, Fact.HAS_CLOCK),

@@ -76,3 +76,18 @@ class FileTaken(Moment):
 
     taken: TakenAway
     amid_start: bool
+
+
+@dataclass(slots=True)
+class IndexFilesMade(Moment):
+    """A store that was up before the step and after it has made index files.
+
+    Attributes:
+        names: their names, as numbers, in the order in which they were made.
+        newest: the newest name that any index file had before.
+        between: the first and the last time of the step by the store's clock, in ms.
+    """
+
+    names: Sequence[int]
+    newest: int
+    between: tuple[int, int]

@@ -55,6 +55,9 @@ class Rounds(Forked):
             thorough flush of the queues.
         index_until: full index files of records below this phy_offset are on the
             medium, by a flush of the index that had to sync some.
+        index_names: the names of the index files after the last step, as numbers; None:
+            unknown.
+        newest_index: the newest name that an index file has had in this run.
         replicated: in a store that waits for replicas, bounds of the phy_offset up to
             which these have the log, as far as the store was told.
     """
@@ -63,6 +66,8 @@ class Rounds(Forked):
     begun_at: int = -1
     durable_until: int = 0
     index_until: int = 0
+    index_names: frozenset[int] | None = None
+    newest_index: int = 0
     replicated: tuple[int, int] = (0, 0)
 
     def end_life(self) -> None:

@@ -71,6 +71,7 @@ from crashmq.models.knowledge.walk_reads import walk_reads, walk_reads_of
 from crashmq.models.knowledge.walk_rounds import (
     saw_replicas,
     walk_asked,
+    walk_index_files,
     walk_removals,
     walk_turned,
 )
@@ -147,6 +148,8 @@ def _walk_step(at: At) -> Iterator[Moment]:
         known.rounds.end_life()
     if step.disk_actions:
         yield from walk_removals(at)
+    if known.setup.has_index and (step.disk_actions or step.starts or step.crash):
+        yield from walk_index_files(at)
     known.expiry.end_step(step)
     yield from walk_debts(at)
     has_changed = any(not isinstance(one.seen, Refused) for one in step.starts)

@@ -1,4 +1,4 @@
-"""What the events of a step say of single service rounds, removed files, and waits.
+"""What the events of a step say of service rounds, files made or removed, and waits.
 
 A walk goes through the events of one step, updates what is known, and yields the
 moments at which laws are asked.
@@ -6,9 +6,10 @@ moments at which laws are asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from crashmq.models.files.index import is_index_file
 from crashmq.models.files.places import is_of_a_store
 from crashmq.models.history import (
     PutAnswered,
@@ -25,6 +26,7 @@ from crashmq.models.knowledge.knowledge import QUEUES
 from crashmq.models.knowledge.moments import At, Moment
 from crashmq.models.knowledge.moments_of_rounds import (
     FileTaken,
+    IndexFilesMade,
     PutsWaited,
     RoundTurned,
     ServiceAsked,
@@ -111,6 +113,37 @@ def walk_removals(at: At) -> Iterator[Moment]:
     for entry in at.step.entries:
         if isinstance(entry.event, TakenAway):
             yield FileTaken(*at, entry.event, amid_start)
+
+
+def walk_index_files(at: At) -> Iterator[Moment]:
+    """Note the names of the index files; yields those that a running store has made.
+
+    A file that was made and removed in one step was seen when it went.
+    """
+    step, rounds = at.step, at.known.rounds
+    if step.crash is not None or at.now.max_phy_offset < 0:
+        rounds.index_names = None
+        return
+    had, newest = rounds.index_names, rounds.newest_index
+    taken = [
+        entry.event.path for entry in step.entries if isinstance(entry.event, TakenAway)
+    ]
+    rounds.index_names = _names_in(at.look.files())
+    known = rounds.index_names | _names_in(taken)
+    if step.starts:
+        found = _names_in(step.starts[-1].found)
+        rounds.newest_index = max({*known, *found}, default=0)
+        return
+    rounds.newest_index = max({*known, newest})
+    made = sorted(known - had) if had is not None else []
+    if made:
+        times = [*[entry.at_ms for entry in step.entries], step.world.now_ms]
+        yield IndexFilesMade(*at, made, newest, (min(times), max(times)))
+
+
+def _names_in(paths: Iterable[str]) -> frozenset[int]:
+    names = [path.rpartition("/")[2] for path in paths if is_index_file(path)]
+    return frozenset([int(name) for name in names])
 
 
 def _end_of_files(at: At) -> int:

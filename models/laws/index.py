@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias
+from datetime import UTC, datetime
+from typing import Final, TypeAlias
 
 from crashmq.models.files.index import (
     SECONDS_MAX,
@@ -21,6 +22,7 @@ from crashmq.models.laws.judged import Judged
 from crashmq.models.laws.registry import law
 from crashmq.models.verdict import Place, Violation
 
+_YEAR_9999_MS: Final = 253_370_764_800_000
 Placed: TypeAlias = tuple[str, IndexFileImage, int, IndexEntry]
 
 _BYTE_OF = {
@@ -242,6 +244,44 @@ def full_files_alone_are_left(judged: Judged) -> Iterator[Violation]:
         if file.index_num and not file.is_full:
             seen = f"{len(file.entries)} entries, and a later file exists"
             yield Violation(path, seen, f"{file.index_num - 1}, a full file, or none")
+
+
+@law(
+    "IX-13",
+    "a new index file is named by the time at which it was made, in UTC, or by one "
+    "more than the newest name of this run, if that is later",
+    catalogue="I11 I18",
+)
+def files_are_named_by_their_time(
+    names: Sequence[int], newest: int, between: tuple[int, int]
+) -> Iterator[Violation]:
+    """So names rise, none is given twice, and a name says when its file was begun.
+
+    Args:
+        names: those of the files that were made, the oldest first, as numbers.
+        newest: the newest name that an index file had before.
+        between: bounds of the time at which they were made, in ms since the epoch.
+
+    Source: IndexService#getAndCreateLastIndexFile, UtilAll#timeMillisToHumanString.
+    Differs: there it is local time, and two files of one millisecond share a name.
+    """
+    first, last = (_name_at(timestamp) for timestamp in between)
+    for name in names:
+        least, most = max(first, newest + 1), max(last, newest + 1)
+        if not least <= name <= most:
+            expected = f"{least}" if least == most else f"{least} to {most}"
+            yield Violation(f"index/{name:017d}", "this name", expected)
+        newest = max(name, newest)
+
+
+def _name_at(timestamp: int) -> int:
+    """The name of a file that is made at a time; from 9999 on it stands still.
+
+    A later year would not have four digits.
+    """
+    shown_ms = min(max(0, timestamp), _YEAR_9999_MS)
+    at = datetime.fromtimestamp(shown_ms // 1000, UTC)
+    return int(f"{at:%Y%m%d%H%M%S}{shown_ms % 1000:03d}")
 
 
 def _size_told(index: IndexImage, lengths: list[int]) -> int:

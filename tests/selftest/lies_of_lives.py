@@ -146,4 +146,18 @@ LIES_OF_LIVES = (
         "return 0",
         _UNITS,
     ),
+    bug(
+        "IX-13",
+        "crashmq.engine.store.index.index_service:_name_of",
+        "shown_ms // 1000, UTC",
+        "shown_ms // 1000 + 3600, UTC",
+        does(FEW, *KEYS),
+    ),
+    bug(
+        "IX-13",
+        "crashmq.engine.store.index.index_service:IndexService._file_with_space",
+        "self._last_name + 1)",
+        "self._last_name + 2)",
+        does(FEW, *KEYS),
+    ),
 )
