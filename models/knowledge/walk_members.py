@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.history import (
     ConsumerEnded,
     Happening,
@@ -40,24 +39,15 @@ def _ends_beside(at: At, client: str) -> bool:
     return ends and not at.step.is_alone
 
 
-def _told_by(at: At, client: str, group: str) -> frozenset[str] | None:
-    """The topics that a heartbeat names; with retries unless the group broadcasts.
-
-    Source: DefaultMQPushConsumerImpl#copySubscription.
-    """
-    told = at.known.consumption.subscriptions.topics_told_by(client)
-    if told is None or at.known.consumption.is_broadcast(client):
-        return told
-    return told | {f"{RETRY_PREFIX}{group}"}
-
-
 def walk_members(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
     """Record heartbeats and ends; yield a moment where a broker lists members."""
     members = at.known.progress.members
     match event:
-        case HeartbeatTaken(client, group, _):
-            told = _told_by(at, client, group) if at.step.is_alone else None
-            members.told(group, told)
+        case HeartbeatTaken(client, group, rows):
+            # Of two at the same time nobody knows which one the broker took last.
+            is_known = at.step.is_alone and rows is not None
+            topics = frozenset([topic for topic, _, _ in rows or ()])
+            members.told(group, topics if is_known else None)
             # One that ended beside its own heartbeat is known to be gone.
             if client in at.known.consumption.living and not _ends_beside(at, client):
                 members.heard(group, client, at.step.entries[0].at_ms, at_ms)

@@ -97,7 +97,7 @@ DOINGS: tuple[Doing, ...] = often(
     ("leave", 2),
     ("reset", 4),
     ("resubscribe", 2),
-    ("drop", 2),
+    ("drop", 4),
     ("try_again", 3),
     ("take_over", 2),
     ("come_back", 3),

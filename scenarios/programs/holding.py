@@ -71,7 +71,7 @@ Way: TypeAlias = Literal[
 WAYS: tuple[Way, ...] = often(
     ("arrival", 5),
     ("look", 3),
-    ("time", 3),
+    ("time", 5),
     ("beside", 8),
     ("amid", 2),
     ("end", 2),

@@ -28,7 +28,7 @@ NEAR_MS: Final = often((1, 4), (10, 2), (200, 1), (1000, 2), (60_000, 1))
 """So far from a limit's end a clock stands."""
 OF_STORES: Final = (COMMIT_THOROUGH_MS, FLUSH_THOROUGH_MS)
 OF_BROKERS: Final = (
-    *(SUSPEND_MS, SHORT_POLLING_MS, FILTERS_KEPT_MS, QUEUE_LOCK_MS, CLIENT_SILENT_MS),
+    *(FILTERS_KEPT_MS, QUEUE_LOCK_MS, CLIENT_SILENT_MS),
     *(PULL_MAX_IDLE_MS, PUT_OFF_MS, PAUSE_MS),
 )
 
@@ -38,6 +38,7 @@ def limits_of(setup: Setup) -> tuple[int, ...]:
     limits = list(OF_STORES)
     if setup.keeps_progress:
         limits += OF_BROKERS
+        limits.append(SUSPEND_MS if setup.long_polling else SHORT_POLLING_MS)
     if setup.delivers_delayed:
         limits += [setup.delay_levels.delay_ms(level) for level in (1, 2, 3)]
     if setup.cleans:

@@ -12,6 +12,7 @@ from crashmq.models.ops import (
     CommitOffset,
     ConfigureGroup,
     Restart,
+    Resubscribe,
     SendMessage,
     Shutdown,
     StartConsumer,
@@ -129,6 +130,17 @@ LIES_OF_ADMINISTRATORS = (
         "change.write_queues, perm)",
         "change.write_queues + 1, perm)",
         does(_BROKER, ChangeTopic("N0", 9, 2)),
+    ),
+    bug(
+        "ADM-2",
+        "crashmq.engine.broker.client.consumer_manager:_Group.update_subscription",
+        "for topic in [*self.subscriptions]:",
+        "for topic in []:",
+        does(
+            _BROKER,
+            *(StartConsumer("c0", "g", "T0,T1"), Resubscribe("c0", "T0")),
+            AskBroker("subscribers", topic="T1"),
+        ),
     ),
     bug(
         "TOP-6",
