@@ -22,6 +22,7 @@ from crashmq.models.knowledge.moments import At
 from crashmq.models.knowledge.moments_of_rounds import RoundTurned
 
 _CLEANERS: Final = frozenset({"clean_commit_log", "clean_consume_queue"})
+_DATA: Final = ("commitlog/", "consumequeue/", "consumequeue_ext/", "index/")
 _WRITERS: Final = frozenset(
     {
         *("checkpoint", "allocate", "persist_consumer_offset"),
@@ -47,8 +48,8 @@ def counted(at: RoundTurned) -> Counted | None:
     if any(isinstance(event, RoundDone) for event in events):
         return None
     if done.service in _CLEANERS:
-        removed = [one for one in events if isinstance(one, TakenAway)]
-        return _exactly(len([one for one in removed if one.verb == "remove"]))
+        taken = [one.path for one in events if isinstance(one, TakenAway)]
+        return _exactly(len([path for path in taken if path.startswith(_DATA)]))
     if done.service in _WRITERS:
         return _exactly(int(done.actions > 0))
     if done.service == "pull_request_hold":

@@ -24,10 +24,12 @@ from crashmq.models.ops import (
     Damage,
     DiskFault,
     During,
+    PutMessage,
     Restart,
     RunService,
     Shutdown,
 )
+from crashmq.models.program import Setup
 
 _FAILS = DiskFault("sync", "EIO")
 _FLUSH_QUEUES = RunService("flush_consume_queue")
@@ -45,6 +47,11 @@ _ABORT_TAKEN = does(
     PLAIN,
     *(PUT, REPUT, MINUTE, FLUSH, MARK, PUT, KILL),
     *(Damage("abort", "delete"), Restart()),
+)
+_DELIVER = RunService("deliver_delayed")
+_DELAYED = does(
+    Setup(delivers_delayed=True),
+    *(PutMessage("T0", 0, 16, delay_level=1), REPUT, _SECOND, _DELIVER, _DELIVER),
 )
 
 LIES_OF_LIVES = (
@@ -159,5 +166,13 @@ LIES_OF_LIVES = (
         "self._last_name + 1)",
         "self._last_name + 2)",
         does(FEW, *KEYS),
+    ),
+    bug(
+        "DLY-1",
+        "crashmq.engine.broker.schedule.schedule_message_service:"
+        "ScheduleMessageService._pass",
+        "self._update_offset(level, unit.queue_offset + 1, end_offset)",
+        "self._update_offset(level, unit.queue_offset, end_offset)",
+        _DELAYED,
     ),
 )
