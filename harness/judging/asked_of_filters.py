@@ -5,6 +5,7 @@ from __future__ import annotations
 from crashmq.harness.judging.asking import Breaches, asked
 from crashmq.models.appended import Appended
 from crashmq.models.expressions import is_readable
+from crashmq.models.files.filters import FilterKey
 from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.filters import NOTHING
@@ -13,6 +14,7 @@ from crashmq.models.knowledge.moments import (
     FilterMissed,
     FiltersRecovered,
 )
+from crashmq.models.knowledge.moments_of_rounds import RoundTurned
 from crashmq.models.laws.filtering import (
     RETRY_TOPIC,
     filters_by_the_newest,
@@ -21,6 +23,10 @@ from crashmq.models.laws.filtering import (
     retries_are_asked_for_their_topic,
     returns_what_was_asked_for,
     start_loads_the_filters,
+)
+from crashmq.models.laws.queue_ext import (
+    bit_maps_name_who_asks,
+    has_room_for_bit_maps,
 )
 
 KNOWN_CONTENT = (Fact.WRITTEN_STAYS, Fact.TOPIC_STAYS, Fact.CONTENT_IS_KNOWN)
@@ -144,3 +150,38 @@ def _ask_flt_4_missed(at: FilterMissed) -> Breaches:
 @asked(start_loads_the_filters, on=FiltersRecovered, needs=(Fact.ALONE,))
 def _ask_flt_5(at: FiltersRecovered) -> Breaches:
     return start_loads_the_filters.judge(at.files, at.rows)
+
+
+def _asking(at: RoundTurned) -> dict[FilterKey, str]:
+    """The expressions that certainly are in effect, but for those of retry topics."""
+    found: dict[FilterKey, str] = {}
+    for key, told in at.known.progress.filters.now.items():
+        if len(told) != 1 or key[1].startswith(RETRY_PREFIX):
+            continue
+        ((expression, kind),) = told
+        if kind == "SQL92" and is_readable(expression):
+            found[key] = expression
+    return found
+
+
+def _makes_bit_maps(at: RoundTurned) -> bool:
+    setup = at.known.setup
+    is_dispatch = at.done.service == "reput" and at.known.rounds.put_from >= 0
+    has_maps = setup.filters and setup.has_queue_ext
+    return is_dispatch and has_maps and has_room_for_bit_maps(setup.queue_ext_size)
+
+
+@asked(
+    bit_maps_name_who_asks,
+    on=RoundTurned,
+    needs=(
+        *(Fact.ALONE, Fact.DISK_WORKS, Fact.DISK_WORKED, Fact.WRITTEN_STAYS),
+        *(Fact.READABLE, Fact.UNTOUCHED, Fact.UNDAMAGED_LOG, Fact.FILTERS),
+    ),
+    where=lambda at: _makes_bit_maps(at) and bool(_asking(at)),
+)
+def _ask_cq_12(at: RoundTurned) -> Breaches:
+    done = at.done
+    first = max(done.before.reput_from_offset, at.known.rounds.put_from)
+    between = (first, done.after.reput_from_offset)
+    return bit_maps_name_who_asks.judge(at.look.image(), _asking(at), between)

@@ -51,6 +51,8 @@ class Rounds(Forked):
             missing is unknown.
         begun_at: the phy_offset where the log's files ended when the run began; -1:
             unknown.
+        put_from: where the log ended when the run began: what lies behind was put in
+            it; -1: unknown.
         durable_until: units of records below this phy_offset are on the medium, by a
             thorough flush of the queues.
         index_until: full index files of records below this phy_offset are on the
@@ -64,6 +66,7 @@ class Rounds(Forked):
 
     thorough: dict[str, Within] = field(default_factory=dict)
     begun_at: int = -1
+    put_from: int = -1
     durable_until: int = 0
     index_until: int = 0
     index_names: frozenset[int] | None = None
@@ -74,9 +77,14 @@ class Rounds(Forked):
         """Forget everything, since no store runs."""
         self.thorough = {}
         self.begun_at, self.durable_until, self.index_until = -1, 0, 0
+        self.put_from = -1
 
-    def begin_life(self, files_end: int) -> None:
-        """Record that a start succeeded when the log's files ended at ``files_end``."""
+    def begin_life(self, files_end: int, log_end: int) -> None:
+        """Record that a start succeeded when the log ended at ``log_end``.
+
+        Its files ended at ``files_end``.
+        """
+        self.put_from = log_end
         self.thorough = dict.fromkeys(INTERVALS_MS, _NEVER)
         self.begun_at, self.durable_until, self.index_until = files_end, 0, 0
 

@@ -45,7 +45,7 @@ def walk_turned(at: At) -> Iterator[Moment]:
         rounds.end_life()
         return
     if step.starts:
-        rounds.begin_life(_end_of_files(at))
+        rounds.begin_life(_end_of_files(at), at.now.max_phy_offset)
     if known.setup.flush_mode == "SYNC_FLUSH" and step.ended.puts and not step.starts:
         yield _puts_waited(at)
     is_clear = step.is_alone and not step.starts

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from crashmq.models.expressions import may_match
+from crashmq.models.expressions import matches, may_match
 from crashmq.models.files.bloom_bits import bits_of
-from crashmq.models.files.filters import BitMapFilters
+from crashmq.models.files.filters import BitMapFilters, FilterKey
 from crashmq.models.files.log import common_size
+from crashmq.models.files.places import is_queue_id
 from crashmq.models.files.queue import QueueImage, Unit
 from crashmq.models.files.queue_ext import (
     EXT_ADDRESS_MAX,
@@ -26,7 +27,7 @@ from crashmq.models.files.record import Bytes, Record, is_light_queue
 from crashmq.models.files.store_image import StoreImage
 from crashmq.models.laws.judged import Judged
 from crashmq.models.laws.registry import law
-from crashmq.models.limits import FILTER_BITS
+from crashmq.models.limits import BIT_MAP_SIZE, FILTER_BITS
 from crashmq.models.verdict import Place, Violation
 
 _FOLDER = "consumequeue_ext/"
@@ -211,16 +212,17 @@ def files_beside_queues_are_filled(judged: Judged) -> Iterator[Violation]:
 @law(
     "CQ-10",
     "a queue's consumequeue_ext files hold no entry after the one that its last ext "
-    "address points to",
+    "address points to nor, while no unit has expired, before its first",
     catalogue="I3 I20",
 )
 def nothing_lies_behind_the_last_address(judged: Judged) -> Iterator[Violation]:
-    """Looks for an entry after the last one with a unit, where the extension is on.
+    """Looks for entries that no unit leads to, where the extension is on.
 
     An entry is written before its ConsumeQueue unit, so a crash may leave an entry
     without a unit; the next start cuts it. Where a unit could not be appended, the
     entry of its record waits, since dispatch tries again. Checked at rest; not where no
-    unit has an ext address and older units have expired: the entries may be theirs.
+    unit has an ext address and older units have expired: the entries may be theirs. A
+    start that takes a queue away takes its entries too, or they lie before the next.
 
     Source: ConsumeQueueExt#truncateByMaxAddress.
     """
@@ -231,6 +233,7 @@ def nothing_lies_behind_the_last_address(judged: Judged) -> Iterator[Violation]:
         led = [u.tags_code for u in queue.units if u.tags_code <= EXT_ADDRESS_MAX]
         if not led and queue.files and queue.files[0].base:
             continue
+        yield from _in_front_of_the_first(image, queue, led)
         place = ext_place(image.files, queue.name, led[-1]) if led else None
         files = ext_files(image.files, queue.name)
         for path, base in files:
@@ -241,7 +244,7 @@ def nothing_lies_behind_the_last_address(judged: Judged) -> Iterator[Violation]:
                 continue  # CQ-9 says how far it is filled
             size = ext_unit_size(image.files[path], end)
             may_wait = size > 0 and judged.entry_may_wait
-            if may_wait and _waits(image, queue, base + end - (1 << 63)):
+            if may_wait and _waits(image, queue.name, base + end - (1 << 63)):
                 end += size
                 size = ext_unit_size(image.files[path], end)
             if size > 0:
@@ -249,11 +252,47 @@ def nothing_lies_behind_the_last_address(judged: Judged) -> Iterator[Violation]:
                 yield Violation(
                     where, f"a unit of {size} bytes", "none: nothing leads there"
                 )
+    yield from _of_no_queue(judged)
 
 
-def _waits(image: StoreImage, queue: QueueImage, address: int) -> bool:
+def _in_front_of_the_first(
+    image: StoreImage, queue: QueueImage, led: Sequence[int]
+) -> Iterator[Violation]:
+    """An entry in front of the one that the first unit of a whole queue points to."""
+    is_whole = queue.files and not queue.files[0].base
+    if not (led and is_whole) or queue.units[0].queue_offset:
+        return
+    files = ext_files(image.files, queue.name)
+    address = files[0][1] - (1 << 63) if files else led[0]
+    if address < led[0] and ext_unit_at(image.files, queue.name, address) is not None:
+        where = Place(files[0][0], 0, f"address {files[0][1]}")
+        expected = f"none before address {led[0] + (1 << 63)}, that of the first unit"
+        yield Violation(where, "a unit", expected)
+
+
+def _of_no_queue(judged: Judged) -> Iterator[Violation]:
+    """An entry of a queue of which there is no file, unless that was deleted."""
+    image, deleted = judged.image, judged.image.commit_log.deleted
+    there = {queue.name for queue in image.consume_queues}
+    folders = {path.rpartition("/")[0] for path in image.files}
+    for folder in sorted(folders):
+        name = folder[len(_FOLDER) :]
+        topic, _, number = name.rpartition("/")
+        if not folder.startswith(_FOLDER) or name in there or not is_queue_id(number):
+            continue
+        if deleted.dead_below(topic, int(number)):
+            continue
+        for path, base in ext_files(image.files, name):
+            address = base - (1 << 63)
+            waits = judged.entry_may_wait and _waits(image, name, address)
+            if ext_unit_size(image.files[path], 0) > 0 and not waits:
+                where = Place(path, 0, f"address {base}")
+                yield Violation(where, "a unit", "none: the queue has no unit")
+
+
+def _waits(image: StoreImage, queue_name: str, address: int) -> bool:
     """Whether the entry belongs to the first record that is not dispatched yet."""
-    entry = ext_unit_at(image.files, queue.name, address)
+    entry = ext_unit_at(image.files, queue_name, address)
     newest = max(
         (one.units[-1].phy_offset for one in image.consume_queues if one.units),
         default=-1,
@@ -308,6 +347,56 @@ def _bits_in_vain(bit_map: bytes, record: Record, filters: BitMapFilters) -> set
     for group in asking | filters.open_groups:
         left.difference_update(bits_of(group, record.topic, FILTER_BITS, bit_num))
     return left
+
+
+@law(
+    "CQ-12",
+    "the bit map of a record has the bits of each group whose expression was in effect "
+    "and true of it when it was dispatched",
+    catalogue="I3 I4",
+)
+def bit_maps_name_who_asks(
+    image: StoreImage, asking: Mapping[FilterKey, str], between: tuple[int, int]
+) -> Iterator[Violation]:
+    """Otherwise a pull passes the record over; without any map it reads each record.
+
+    Asked after dispatch of records that were put in this run, since others may have
+    been dispatched before, when other expressions were in effect.
+
+    Args:
+        image: the files.
+        asking: by group and topic, the expression that certainly was in effect.
+        between: the phy_offsets that were dispatched, from the first up to the second.
+
+    Source: CommitLogDispatcherCalcBitMap#dispatch.
+    """
+    first, end = between
+    for queue, unit, record in _units_with_records(image):
+        if not first <= record.phy_offset < end:
+            continue
+        entry = ext_unit_at(image.files, queue.name, unit.tags_code)
+        bit_map = entry.bit_map if entry is not None else b""
+        for (group, topic), expression in sorted(asking.items()):
+            if topic != record.topic:
+                continue
+            is_true = matches(expression, "SQL92", "", record.properties) == "yes"
+            if is_true and not _has_bits(bit_map, group, topic):
+                where = queue.where(unit.queue_offset)
+                seen = f"bit map {bit_map.hex() or 'of no byte'}"
+                expected = f"the bits of {group}, which asks for {expression}"
+                yield Violation(where, seen, expected)
+
+
+def has_room_for_bit_maps(ext_size: int) -> bool:
+    """Whether a file of that size holds an entry with a bit map."""
+    return ext_size - EXT_END_SIZE >= EXT_UNIT_SIZE_MIN + BIT_MAP_SIZE
+
+
+def _has_bits(bit_map: bytes, group: str, topic: str) -> bool:
+    if not bit_map:
+        return False
+    bits = bits_of(group, topic, FILTER_BITS, 8 * len(bit_map))
+    return all(bit_map[bit // 8] >> bit % 8 & 1 for bit in bits)
 
 
 @law(

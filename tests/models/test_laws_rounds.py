@@ -124,7 +124,7 @@ def test_a_put_that_a_round_covered_does_not_wait_for_the_next() -> None:
 
 def test_rounds_know_when_a_flush_takes_everything() -> None:
     rounds, stood = Rounds(), positions(0, 0)
-    rounds.begin_life(0)
+    rounds.begin_life(0, 0)
 
     def takes_all(at_ms: int) -> bool | None:
         done = RoundDone("flush_commit_log", 0, 1, at_ms, stood, stood)

@@ -28,6 +28,7 @@ from crashmq.models.ops import (
     Restart,
     RunService,
     Shutdown,
+    Subscribe,
 )
 from crashmq.models.program import Setup
 
@@ -47,6 +48,11 @@ _ABORT_TAKEN = does(
     PLAIN,
     *(PUT, REPUT, MINUTE, FLUSH, MARK, PUT, KILL),
     *(Damage("abort", "delete"), Restart()),
+)
+_WANTED = does(
+    Setup(keeps_progress=True, filters=True, queue_ext_size=512),
+    Subscribe("g", "T0", "a > 5"),
+    *(PutMessage("T0", 0, 16, properties="a=9"), REPUT),
 )
 _DELIVER = RunService("deliver_delayed")
 _DELAYED = does(
@@ -166,6 +172,14 @@ LIES_OF_LIVES = (
         "self._last_name + 1)",
         "self._last_name + 2)",
         does(FEW, *KEYS),
+    ),
+    bug(
+        "CQ-12",
+        "crashmq.engine.broker.filter.commit_log_dispatcher_calc_bit_map:"
+        "CommitLogDispatcherCalcBitMap.calc",
+        "if _may_match(data, properties):",
+        "if not properties and _may_match(data, properties):",
+        _WANTED,
     ),
     bug(
         "DLY-1",
