@@ -192,10 +192,9 @@ class ConfigTable(Generic[Row]):
 
     def _decode(self, text: str) -> None:
         found = Bean(read_json(text), "the table")
-        rows = Bean(found.get(self._field, {}), self._field)
+        rows = Bean(found.fields(self._field), self._field)
         version = DataVersion(self.data_version.timestamp)
-        if "dataVersion" in found:
-            version.assign(found.get("dataVersion"))
+        version.assign(found.fields("dataVersion"))
         decoded = {name: self._decode_row(name, rows.get(name)) for name in rows.names}
-        self._others = {name: found.get(name, {}) for name in self._others}
+        self._others = {name: found.fields(name) for name in self._others}
         self._rows, self.data_version = {**self._rows, **decoded}, version

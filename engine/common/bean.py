@@ -12,6 +12,7 @@ from crashmq.engine.common.fastjson import Json, JsonKey, in_hash_order
 from crashmq.engine.store.message.message import java_string_hash
 
 _MAP_BINS = 16  # of a java.util.HashMap
+_INT, _LONG = 1 << 31, 1 << 63
 
 
 class Bean:
@@ -35,9 +36,6 @@ class Bean:
                 raise ValueError(f"{what} has the field {name!r}")
             self._fields[name] = value
 
-    def __contains__(self, name: str) -> bool:
-        return self._fields.get(name) is not None
-
     @property
     def names(self) -> list[str]:
         """The names of the fields, in their order in the text."""
@@ -49,10 +47,27 @@ class Bean:
         return default if value is None else value
 
     def integer(self, name: str, default: int) -> int:
-        """An integer field."""
+        """A field of 32 bits."""
+        value = self.long(name, default)
+        if not -_INT <= value < _INT:
+            raise self._wrong(name, value, "a number of 32 bits")
+        return value
+
+    def long(self, name: str, default: int) -> int:
+        """A field of 64 bits, which is what the text of a number may have."""
         value = self.get(name, default)
         if isinstance(value, bool) or not isinstance(value, int):
             raise self._wrong(name, value, "a number")
+        return value
+
+    def fields(self, name: str) -> Json:
+        """A field that is an object itself, as it was parsed; empty if it is missing.
+
+        One that is null is no object: what it held is lost.
+        """
+        value = self._fields.get(name, {})
+        if not isinstance(value, dict):
+            raise self._wrong(name, value, "an object")
         return value
 
     def text(self, name: str, default: str) -> str:
@@ -84,6 +99,19 @@ class Bean:
 
     def _wrong(self, name: str, value: Json, wanted: str) -> ValueError:
         return ValueError(f"{name} of {self._what} is {value!r}, not {wanted}")
+
+
+def number_of(key: JsonKey) -> int:
+    """A key that is a number of 32 bits and not negative, with or without quotes.
+
+    Raises:
+        ValueError: it is another key.
+    """
+    text = key if isinstance(key, int | str) else ""
+    text = f"{text}"
+    if not (text.isascii() and text.isdecimal() and int(text) < _INT):
+        raise ValueError(f"the key {key!r} is no number of 32 bits")
+    return int(text)
 
 
 def map_of_texts(texts: Mapping[str, str]) -> Json:

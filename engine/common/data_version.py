@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from crashmq.engine.common.fastjson import Json
 
+_LONG_MAX = (1 << 63) - 1
+
 
 class DataVersion:
     """The version of one table.
@@ -30,6 +32,8 @@ class DataVersion:
         self.timestamp = timestamp
         self.state_version = state_version
         self.counter += 1
+        if self.counter > _LONG_MAX:  # as an AtomicLong
+            self.counter = -_LONG_MAX - 1
 
     def to_json(self) -> Json:
         """Its fields, by name."""
@@ -49,7 +53,7 @@ class DataVersion:
             raise ValueError(f"dataVersion is {found!r}, not an object")
         fields = [found.get(name, 0) for name in ("counter", "stateVersion")]
         fields.append(found.get("timestamp", self.timestamp))
-        numbers = [one for one in fields if isinstance(one, int)]
+        numbers = [one for one in fields if type(one) is int]
         if len(numbers) != len(fields):
             raise ValueError(f"dataVersion is {found!r}: its fields are numbers")
         self.counter, self.state_version, self.timestamp = numbers

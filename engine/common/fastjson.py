@@ -36,6 +36,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 _DEPTH_MAX = 16
 _INTEGER_DIGITS_MAX = 20
+_LONG = 1 << 63
 _HASH_MASK = 0x7FFFFFFF
 _FULL = (3, 4)  # a table doubles once it is fuller than that
 
@@ -190,9 +191,10 @@ class _Reader:
 
     def _integer(self) -> int:
         digits = self._skip(_INTEGER)
-        if len(digits) > _INTEGER_DIGITS_MAX:
-            raise ValueError(f"character {self._at}: an integer beyond 64 bits")
-        return int(digits)
+        is_short = len(digits) <= _INTEGER_DIGITS_MAX
+        if is_short and -_LONG <= int(digits) < _LONG:
+            return int(digits)
+        raise ValueError(f"character {self._at}: an integer beyond 64 bits")
 
     def _skip(self, pattern: re.Pattern[str]) -> str:
         found = pattern.match(self._text, self._at)

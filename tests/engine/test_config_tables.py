@@ -199,7 +199,9 @@ def test_a_table_of_4x_is_read() -> None:
         *('{"topicConfigTable":{"T":{"order":1}}}', '{"topicConfigTable":{"T":null}}'),
         *('{"topicConfigTable":{"T":{"attributes":{"a":1}}}}', '{"topicConfigTable":'),
         *('{"topicConfigTable":{"T":{"readQueueNums":-1}}}', "{1:2}"),
-        '{"topicConfigTable":{"T":{"topicName":7}}}',
+        *('{"topicConfigTable":{"T":{"topicName":7}}}', '{"topicConfigTable":null}'),
+        *('{"dataVersion":null}', '{"dataVersion":{"counter":true}}'),
+        '{"topicConfigTable":{"T":{"readQueueNums":4294967297}}}',
     ],
 )
 def test_a_text_that_is_no_table_of_topics_refuses_the_start(text: str) -> None:
@@ -211,6 +213,35 @@ def test_a_text_that_is_no_table_of_topics_refuses_the_start(text: str) -> None:
 
     assert refused.value.path == TOPICS
     assert disk.files() == {TOPICS: text.encode()}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *('{"subscriptionGroupTable":null}', '{"forbiddenTable":7}'),
+        '{"subscriptionGroupTable":{"g":{"retryMaxTimes":2147483648}}}',
+        '{"subscriptionGroupTable":{"g":{"brokerId":9223372036854775808}}}',
+    ],
+)
+def test_a_text_that_is_no_table_of_groups_refuses_the_start(text: str) -> None:
+    disk = SimDisk()
+    disk.load({GROUPS: text.encode()})
+
+    with pytest.raises(StoreCorrupted):
+        groups_on(disk)
+
+    assert disk.files() == {GROUPS: text.encode()}
+
+
+def test_a_version_at_the_end_of_its_64_bits_goes_on_as_in_java() -> None:
+    disk = SimDisk()
+    version = {"counter": 9223372036854775807}
+    disk.load({TOPICS: json.dumps({"dataVersion": version}).encode()})
+
+    topics_on(disk).update_topic_config(TopicConfig("T", 2, 2))
+
+    disk.unmount()
+    assert topics_on(disk).table.data_version.counter == -9223372036854775808
 
 
 def test_a_change_is_durable_before_it_is_seen() -> None:

@@ -75,7 +75,10 @@ def test_a_table_of_4x_has_no_version_and_quoted_keys_are_read() -> None:
         *("null", "[]", '{"offsetTable":5}', '{"offsetTable":{"T@g":5}}'),
         *('{"offsetTable":{"T@g":{0:"7"}}}', '{"offsetTable":{"T@g":{0:-7}}}'),
         *('{"offsetTable":{"T@g":{"x":7}}}', '{"dataVersion":5}'),
-        '{"dataVersion":{"counter":"x"}}',
+        *('{"dataVersion":{"counter":"x"}}', '{"dataVersion":{"timestamp":true}}'),
+        *('{"offsetTable":{"T@g":{"1_0":7}}}', '{"offsetTable":{"T@g":{"+1":7}}}'),
+        *('{"offsetTable":{"T@g":{2147483648:7}}}', '{"offsetTable":null}'),
+        '{"offsetTable":{"T@g":{0:9223372036854775808}}}',
     ],
 )
 def test_a_text_that_is_no_table_refuses_the_start(text: str) -> None:

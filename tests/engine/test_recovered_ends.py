@@ -217,6 +217,17 @@ def test_of_many_lives_the_oldest_share_their_lowest_end(store: StoreBuilder) ->
         b'{"ends":{"T0@0":[1]},"hasTold":true,"life":1}',
         b'{"ends":{"T0@0":[1,"2"]},"hasTold":true,"life":1}',
         b'{"ends":{"T0":[1,2]},"hasTold":true,"life":1}',
+        b'{"ends":{"T0@0":[1,2,null]},"hasTold":true,"life":1}',
+        b'{"ends":{"T0@0":[1,-2]},"hasTold":true,"life":1}',
+        b'{"ends":{"T0@0":[2,1,1,3]},"hasTold":true,"life":2}',
+        b'{"ends":{"T0@0":[1,3,2,3]},"hasTold":true,"life":2}',
+        b'{"ends":{"T0@0":[0,3]},"hasTold":true,"life":1}',
+        b'{"ends":{"T0@0":[2,3]},"hasTold":true,"life":1}',
+        b'{"ends":{"T0@-1":[1,2]},"hasTold":true,"life":1}',
+        b'{"ends":{},"hasTold":true,"life":true}',
+        b'{"ends":{},"hasTold":true,"life":9223372036854775807}',
+        b'{"crashed":null,"ends":{},"hasTold":true,"life":1}',
+        b'{"crashed":true,"ends":{},"hasTold":true,"life":1}',
     ],
 )
 def test_a_table_that_nobody_can_read_refuses_the_start(

@@ -385,7 +385,12 @@ def test_an_offset_is_brought_into_its_queue(store: StoreBuilder) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [b"", b"\0" * 40, b"[]", b'{"offsetTable":{1:-1}}', b'{"offsetTable":{0:1}}'],
+    [
+        *(b"", b"\0" * 40, b"[]", b'{"offsetTable":{1:-1}}', b'{"offsetTable":{0:1}}'),
+        *(b'{"offsetTable":{"1_0":1}}', b'{"offsetTable":{" 1":1}}'),
+        *(b'{"offsetTable":{2147483648:1}}', b'{"offsetTable":null}'),
+        b'{"dataVersion":{"stateVersion":false}}',
+    ],
 )
 def test_a_table_that_nobody_can_read_refuses_the_start(
     store: StoreBuilder, text: bytes

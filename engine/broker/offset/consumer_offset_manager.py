@@ -33,6 +33,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from crashmq.engine.common.bean import number_of
 from crashmq.engine.common.config_file import ConfigFile
 from crashmq.engine.common.data_version import DataVersion
 from crashmq.engine.common.fastjson import (
@@ -556,12 +557,8 @@ def _offsets_of(found: Json) -> dict[int, int]:
     if not isinstance(found, dict):
         raise ValueError(f"the offsets of a group are {found!r}, not an object")
     offsets: dict[int, int] = {}
-    for queue_id, offset in found.items():
-        is_number = isinstance(offset, int) and not isinstance(offset, bool)
-        if isinstance(queue_id, tuple) or not is_number:
-            raise ValueError(f"queue {queue_id!r} has offset {offset!r}")
-        assert isinstance(offset, int), offset
-        offsets[int(queue_id)] = offset
-        if offset < 0 or int(queue_id) < 0:
-            raise ValueError(f"queue {queue_id!r} has offset {offset!r}")
+    for key, offset in found.items():
+        if type(offset) is not int or offset < 0:
+            raise ValueError(f"queue {key!r} has offset {offset!r}")
+        offsets[number_of(key)] = offset
     return offsets

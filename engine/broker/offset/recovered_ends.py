@@ -31,6 +31,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import TypeAlias
 
+from crashmq.engine.common.bean import number_of
 from crashmq.engine.common.config_file import ConfigFile
 from crashmq.engine.common.fastjson import Json, JsonKey, pretty, read_json
 from crashmq.engine.host.disk import Disk
@@ -293,25 +294,32 @@ def _decode(text: str) -> tuple[int, int, bool, dict[QueueKey, Ends]]:
     found = read_json(text)
     fields = found if isinstance(found, dict) else {}
     life, has_told, table = (fields.get(name) for name in ("life", "hasTold", "ends"))
-    if not isinstance(life, int) or not isinstance(has_told, bool) or life < 1:
-        raise ValueError("the lives of a log have a number, and have told or not")
+    if type(life) is not int or not 1 <= life < _ANYWHERE:
+        raise ValueError("the lives of a log have a number")
+    if not isinstance(has_told, bool):
+        raise ValueError("a life of a log has told its number or not")
     if not isinstance(table, dict):
         raise ValueError("the lives of a log have ends")
     crashed = fields.get("crashed", life)
-    if not isinstance(crashed, int) or not 1 <= crashed <= life:
+    if type(crashed) is not int or not 1 <= crashed <= life:
         raise ValueError("the life that a crash has begun is one of the lives")
-    listed = {_key_of(key): _ends_of(one) for key, one in table.items()}
+    listed = {_key_of(key): _ends_of(one, life) for key, one in table.items()}
     return life, crashed, has_told, listed
 
 
 def _key_of(key: JsonKey) -> QueueKey:
     topic, _, queue_id = f"{key}".rpartition("@")
-    return topic, int(queue_id)
+    return topic, number_of(queue_id)
 
 
-def _ends_of(flat: Json) -> Ends:
+def _ends_of(flat: Json, life: int) -> Ends:
+    """Lives up to ``life`` with their ends, both rising."""
     listed = flat if isinstance(flat, list) else []
-    numbers = [one for one in listed if isinstance(one, int)]
-    if not numbers or numbers != flat or len(numbers) % 2:
+    numbers = [one for one in listed if type(one) is int and one >= 0]
+    lives, ends = numbers[::2], numbers[1::2]
+    is_rising = all(one < two for of in (lives, ends) for one, two in pairwise(of))
+    if not numbers or numbers != flat or len(lives) != len(ends) or not is_rising:
         raise ValueError(f"{flat!r} are no lives with their ends")
-    return tuple(zip(numbers[::2], numbers[1::2], strict=True))
+    if not 1 <= lives[0] <= lives[-1] <= life:
+        raise ValueError(f"{flat!r} has lives that never were")
+    return tuple(zip(lives, ends, strict=True))

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from crashmq.engine.broker.schedule.delayed_message import delivered_message
+from crashmq.engine.common.bean import number_of
 from crashmq.engine.common.config_file import ConfigFile
 from crashmq.engine.common.data_version import DataVersion
 from crashmq.engine.common.fastjson import (
@@ -299,12 +300,9 @@ def _table_of(found: Json) -> dict[int, int]:
     if not isinstance(found, dict):
         raise ValueError(f"offsetTable is {found!r}, not an object")
     table: dict[int, int] = {}
-    for level, offset in found.items():
-        is_number = isinstance(offset, int) and not isinstance(offset, bool)
-        if isinstance(level, tuple) or not is_number or not f"{level}".isascii():
+    for key, offset in found.items():
+        level = number_of(key)
+        if level < 1 or type(offset) is not int or offset < 0:
             raise ValueError(f"level {level!r} has offset {offset!r}")
-        assert isinstance(offset, int), offset
-        table[int(level)] = offset
-        if offset < 0 or int(level) < 1:
-            raise ValueError(f"level {level!r} has offset {offset!r}")
+        table[level] = offset
     return table
