@@ -361,6 +361,8 @@ def _describe_damage(file: str, kind: DamageKind, at: int, size: int) -> str:
     match kind:
         case "delete":
             return f"delete {file}"
+        case "reword":
+            return f"reword member {at} of {file}, change {size}"
         case "touch":
             return f"let {file} look {at} ms old"
         case "truncate":

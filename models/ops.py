@@ -57,7 +57,7 @@ FaultErrno = Literal["EIO", "ENOSPC", "EDQUOT", "EINTR"]
 Boundary = Literal["LOWER", "UPPER"]
 BOUNDARIES: tuple[Boundary, ...] = ("LOWER", "UPPER")
 DamageKind = Literal[
-    "truncate", "zero", "flip", "delete", "touch", "unreadable", "restore"
+    "truncate", "zero", "flip", "delete", "touch", "unreadable", "reword", "restore"
 ]
 ForeignContent = Literal["empty", "zeros", "garbage", "copy", "directory"]
 Strategy = Literal[
@@ -920,8 +920,10 @@ class Damage:
             ``at``, ``delete`` removes the file. ``at`` counts modulo the file's size.
             ``touch`` sets the file's mtime to ``at`` ms ago. ``unreadable`` makes the
             sectors of those bytes fail reads until they are written again (a latent
-            sector error). ``restore`` puts back from a copy what damage has changed
-            since the last start that changed anything.
+            sector error). ``reword`` changes one member of a config file as somebody
+            would who edits it: ``at`` counts the members, ``size`` the changes (see
+            ``models.files.rewording``). ``restore`` puts back from a copy what damage
+            has changed since the last start that changed anything.
     """
 
     file: str

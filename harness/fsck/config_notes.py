@@ -16,7 +16,6 @@ from crashmq.harness.fsck.filter_notes import (
 )
 from crashmq.models.files.config_files import (
     BACKUP,
-    DELAYS_PATH,
     GROUPS_PATH,
     TOPICS_PATH,
     ConfigPair,
@@ -25,6 +24,7 @@ from crashmq.models.files.config_files import (
     config_pair,
     config_pairs,
 )
+from crashmq.models.files.delays import DELAYS_PATH
 from crashmq.models.files.offsets import OFFSETS_PATH
 from crashmq.models.files.store_image import StoreImage
 from crashmq.models.laws.config_files import queue_ends

@@ -213,7 +213,10 @@ def _ask_con_7(at: QueuesShared) -> Breaches:
 @asked(
     every_message_is_consumed,
     on=GroupCaughtUp,
-    needs=(Fact.UNDAMAGED_LOG, Fact.TOPIC_STANDS, Fact.MAY_CONSUME),
+    needs=(
+        *(Fact.UNDAMAGED_LOG, Fact.TOPIC_STANDS, Fact.MAY_CONSUME),
+        Fact.VALUES_ARE_OURS,
+    ),
 )
 def _ask_con_2(at: GroupCaughtUp) -> Breaches:
     return every_message_is_consumed.judge(at.key, at.left)
@@ -274,7 +277,10 @@ def _ask_con_16(at: QueueBegunAnew) -> Breaches:
 @asked(
     an_idle_group_is_at_the_end,
     on=GroupIdle,
-    needs=(Fact.UNDAMAGED_LOG, Fact.TOPIC_STANDS, Fact.MAY_CONSUME),
+    needs=(
+        *(Fact.UNDAMAGED_LOG, Fact.TOPIC_STANDS, Fact.MAY_CONSUME),
+        Fact.VALUES_ARE_OURS,
+    ),
 )
 def _ask_con_17(at: GroupIdle) -> Breaches:
     return an_idle_group_is_at_the_end.judge(at.key, at.told, at.end)

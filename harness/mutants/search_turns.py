@@ -40,6 +40,7 @@ SHARES = {
     "interleavings": 3,
     "bit_rot": 5,
     "delayed": 3,
+    "edited_tables": 3,
     "latent_errors": 3,
     "group_progress": 2,
     "long_polling": 2,

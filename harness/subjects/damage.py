@@ -8,6 +8,7 @@ from typing import Protocol
 
 from crashmq.harness.disk.hashing import garbage
 from crashmq.harness.disk.profiles import SECTOR_SIZE
+from crashmq.models.files.rewording import reworded
 from crashmq.models.observations import RESTORED, Damaged, Planted, Skipped
 from crashmq.models.ops import Damage, PlantFile
 
@@ -50,6 +51,8 @@ def damaged(
         case "zero":
             end = min(len(data), at + damage.size) if damage.size else len(data)
             changed = data[:at] + bytes(end - at) + data[end:]
+        case "reword":
+            return _reworded(path, data, damage)
         case "flip":
             end = min(len(data), at + max(1, damage.size))
             inverted = bytes(byte ^ 0xFF for byte in data[at:end])
@@ -62,6 +65,16 @@ def damaged(
             return path, data[:at] + bytes(end - at) + data[end:], at, end
     start, end = _difference(data, changed, at, end)
     return path, changed, start, end
+
+
+def _reworded(
+    path: str, data: bytes, damage: Damage
+) -> tuple[str, bytes, int, int] | None:
+    try:
+        text = reworded(data.decode(), damage.at, damage.size)
+    except UnicodeDecodeError:
+        return None
+    return None if text is None else (path, text.encode(), 0, len(data))
 
 
 class Damageable(Protocol):

@@ -26,6 +26,7 @@ _TOKEN = re.compile(
     r"|(?P<mark>[][{}:,])"
     r"|(?P<space>[ \t\r\n]+|//[^\n]*|/\*(?s:.*?)\*/)"
 )
+_LONG = 1 << 63
 _IN_SINGLE = re.compile(r'\\.|"')
 _FOR_DOUBLE = {"\\'": "'", '"': '\\"'}
 
@@ -37,7 +38,7 @@ def read_table(data: bytes) -> Any:
         ValueError: the text is not whole, or not UTF-8.
         RecursionError: it is nested too deeply.
     """
-    return json.loads(strict_json(data.decode("utf-8-sig")))
+    return json.loads(strict_json(data.decode("utf-8-sig")), parse_int=_long)
 
 
 @lru_cache(maxsize=256)
@@ -73,6 +74,13 @@ def strict_json(text: str) -> str:
         parts.append(_in_double_quotes(part) if kind == "single" else part)
     # Two numbers with a space between are none.
     return " ".join([*parts, ","] if has_comma else parts)
+
+
+def _long(digits: str) -> int:
+    found = int(digits)
+    if not -_LONG <= found < _LONG:
+        raise ValueError(f"{digits} is beyond 64 bits")
+    return found
 
 
 def _in_double_quotes(text: str) -> str:

@@ -2,7 +2,8 @@
 
 Each has one table of rows by name, and a backup beside it. RocketMQ's text is not
 strict JSON where a table has integer keys; ``broker_json`` reads it. A text is *whole*
-if it is an object whose table is an object, or is missing.
+if it is an object whose table is an object, or is missing, and if the rows have values
+of the kinds that ``table_shapes`` names.
 
 Source: ConsumerOffsetManager, ScheduleMessageService, TopicConfigManager,
 SubscriptionGroupManager, ConsumerFilterManager, their encode, RocketMQ 5.3.
@@ -11,12 +12,13 @@ SubscriptionGroupManager, ConsumerFilterManager, their encode, RocketMQ 5.3.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
 from crashmq.models.files.broker_json import read_table
+from crashmq.models.files.delays import DELAYS_PATH, read_delays
 from crashmq.models.files.filters import (
     FILTERS_PATH,
     FilterEntry,
@@ -25,15 +27,15 @@ from crashmq.models.files.filters import (
 )
 from crashmq.models.files.offsets import OFFSETS_PATH, read_offsets
 from crashmq.models.files.record import Bytes
+from crashmq.models.files.table_shapes import has_ends, is_group, is_topic, is_version
 from crashmq.models.quickly_made import quickly_made
 
 ENDS_PATH: Final = "config/recoveredEnds.json"
 """Ours: where queues ended as lives of the log began."""
-DELAYS_PATH: Final = "config/delayOffset.json"
 TOPICS_PATH: Final = "config/topics.json"
 GROUPS_PATH: Final = "config/subscriptionGroup.json"
 BACKUP: Final = ".bak"
-_DIGITS_MAX: Final = 10
+_FORBIDDEN: Final = "forbiddenTable"
 TABLES: Final[Mapping[str, str]] = {
     TOPICS_PATH: "topicConfigTable",
     OFFSETS_PATH: "offsetTable",
@@ -43,6 +45,13 @@ TABLES: Final[Mapping[str, str]] = {
     ENDS_PATH: "ends",
 }
 """The name of the table in each file, in the order in which a broker reads them."""
+
+_READ: Final[Mapping[str, Callable[[bytes], object]]] = {
+    OFFSETS_PATH: read_offsets,
+    FILTERS_PATH: read_filters,
+    DELAYS_PATH: read_delays,
+}
+_IS_ROW: Final = {TOPICS_PATH: is_topic, GROUPS_PATH: is_group}
 
 CONFIG_PATHS: Final = tuple(path + ending for path in TABLES for ending in ("", BACKUP))
 State: TypeAlias = Literal["missing", "empty", "torn", "whole"]
@@ -104,32 +113,33 @@ def _text(files: Mapping[str, Bytes], path: str) -> ConfigText:
     if path not in files:
         return ConfigText(path, "missing", {})
     data = bytes(files[path])
-    rows = _rows(path.removesuffix(BACKUP), data)
+    rows = rows_of(path.removesuffix(BACKUP), data)
     if rows is not None:
         return ConfigText(path, "whole", rows)
     return ConfigText(path, "torn" if data else "empty", {})
 
 
 @lru_cache(maxsize=512)
-def _rows(path: str, data: bytes) -> Mapping[str, Any] | None:
+def rows_of(path: str, data: bytes) -> Mapping[str, Any] | None:
     """The table of a whole text; None if it is not whole."""
-    if path == OFFSETS_PATH and read_offsets(data) is None:
-        return None
-    if path == FILTERS_PATH and read_filters(data) is None:
+    read = _READ.get(path)
+    if read is not None and read(data) is None:
         return None
     try:
         found = read_table(data)
     except (ValueError, RecursionError):
         return None
-    table = found.get(TABLES[path], {}) if isinstance(found, dict) else None
-    if not isinstance(table, dict):
+    if not isinstance(found, dict):
         return None
-    is_delay = path == DELAYS_PATH
-    numbers = [
-        type(one) is int and key.isdecimal() and len(key) <= _DIGITS_MAX
-        for key, one in table.items()
-    ]
-    return None if is_delay and not all(numbers) else table
+    table = found.get(TABLES[path], {})
+    is_one = _IS_ROW.get(path)
+    if not isinstance(table, dict) or (path == ENDS_PATH and not has_ends(found)):
+        return None
+    if is_one is None:
+        return table
+    is_whole = is_version(found.get("dataVersion", {}))
+    is_whole &= isinstance(found.get(_FORBIDDEN, {}), dict) or path != GROUPS_PATH
+    return table if is_whole and all(map(is_one, table.values())) else None
 
 
 def version_of(files: Mapping[str, Bytes], path: str) -> int:

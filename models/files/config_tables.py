@@ -16,11 +16,11 @@ from typing import Any, Final, NamedTuple
 from crashmq.models.files.broker_json import read_table
 from crashmq.models.files.config_files import (
     BACKUP,
-    DELAYS_PATH,
     GROUPS_PATH,
-    TABLES,
     TOPICS_PATH,
+    rows_of,
 )
+from crashmq.models.files.delays import DELAYS_PATH
 from crashmq.models.files.filters import FILTERS_PATH
 from crashmq.models.files.offsets import OFFSETS_PATH
 from crashmq.models.files.record import Bytes
@@ -101,17 +101,12 @@ def table_text(data: bytes) -> Mapping[str, Any] | None:
 @lru_cache(maxsize=512)
 def table_seen(path: str, data: bytes) -> TableSeen | None:
     """Decode a table and its data version; None if the text is not such a table."""
-    found = table_text(data)
-    if found is None:
+    found, rows = table_text(data), rows_of(path, data)
+    if found is None or rows is None:
         return None
-    rows, version = found.get(TABLES[path], {}), found.get("dataVersion", {})
-    if not isinstance(rows, dict) or not isinstance(version, dict):
-        return None
-    numbers = [version.get(name, 0) for name in ("counter", "timestamp")]
-    if any(type(one) is not int for one in numbers):
-        return None
+    version = found.get("dataVersion", {})
+    counter, timestamp = (version.get(name, 0) for name in ("counter", "timestamp"))
     texts = [(name, json.dumps(row, sort_keys=True)) for name, row in rows.items()]
-    counter, timestamp = numbers
     return TableSeen(
         data, counter, timestamp, frozenset(texts), has_version="dataVersion" in found
     )

@@ -17,7 +17,8 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from crashmq.models.files.broker_json import read_table
-from crashmq.models.files.config_files import DELAYS_PATH, TABLES
+from crashmq.models.files.config_files import TABLES
+from crashmq.models.files.delays import DELAYS_PATH
 from crashmq.models.files.filters import FILTERS_PATH
 from crashmq.models.files.offsets import OFFSETS_PATH
 
@@ -68,7 +69,8 @@ def _wrong_orders(path: str, found: Mapping[str, Any]) -> Iterator[Flaw]:
     if isinstance(groups, dict):
         yield from _by_hash("groupTopicMap", groups)
         for group, topics in groups.items():
-            yield from _by_hash(f"groupTopicMap of {group}", topics)
+            listed = topics if isinstance(topics, list) else ()
+            yield from _by_hash(f"groupTopicMap of {group}", listed)
 
 
 def _by_name(where: str, bean: Any) -> Iterator[Flaw]:

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from crashmq.models.files.offset_table import read_offset_table, rows_to_load
 from crashmq.models.files.record import Bytes
+from crashmq.models.files.table_shapes import number_of
 
 DELAYS_PATH = "config/delayOffset.json"
 DELAYS_BACKUP = f"{DELAYS_PATH}.bak"
@@ -26,10 +27,10 @@ def read_delays(data: bytes) -> DelayRows | None:
         return None
     rows: dict[int, int] = {}
     for level, offset in table.items():
-        is_level = level.isascii() and level.isdecimal() and int(level) > 0
-        if type(offset) is not int or offset < 0 or not is_level:
+        number = number_of(level)
+        if type(offset) is not int or offset < 0 or number < 1:
             return None
-        rows[int(level)] = offset
+        rows[number] = offset
     return tuple(sorted(rows.items()))
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from crashmq.models.files.bloom_bits import BITS_OF_A_GROUP, BITS_OF_A_MAP
 from crashmq.models.files.broker_json import read_table
 from crashmq.models.files.record import Bytes
 
@@ -78,14 +79,23 @@ def filter_entries(data: bytes) -> tuple[FilterEntry, ...] | None:
 def whole_filters(files: Mapping[str, Bytes]) -> FilterRows | None:
     """The rows that a start must load: the file's, else its backup's.
 
-    Empty if neither file exists; None if there are such files and none is whole.
+    Empty if neither file exists, or if the text has a filter whose bits are not those
+    of a broker's bit maps; None if there are such files and none is whole.
+
+    Source: ConsumerFilterManager#decode, BloomFilter#isValid.
     """
     found = [files[path] for path in (FILTERS_PATH, FILTERS_BACKUP) if path in files]
     for data in found:
-        rows = read_filters(bytes(data))
-        if rows is not None:
-            return rows
+        entries, rows = filter_entries(bytes(data)), read_filters(bytes(data))
+        if entries is not None and rows is not None:
+            return rows if all(map(_fits, entries)) else ()
     return None if found else ()
+
+
+def _fits(entry: FilterEntry) -> bool:
+    shape = len(entry.bit_pos), entry.bit_num
+    is_within = all(0 <= one < entry.bit_num for one in entry.bit_pos)
+    return is_within and shape == (BITS_OF_A_GROUP, BITS_OF_A_MAP)
 
 
 def _entries_of(found: Any) -> Iterator[FilterEntry]:

@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 
 from crashmq.models.files.broker_json import read_table
 from crashmq.models.files.record import Bytes
-
-VERSION_FIELDS = ("counter", "stateVersion", "timestamp")
+from crashmq.models.files.table_shapes import is_version
 
 Rows = TypeVar("Rows")
 
@@ -22,7 +21,7 @@ def read_offset_table(data: bytes) -> dict[str, Any] | None:
         found = read_table(data)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict) or not _is_version(found.get("dataVersion", {})):
+    if not isinstance(found, dict) or not is_version(found.get("dataVersion", {})):
         return None
     table = found.get("offsetTable", {})
     return table if isinstance(table, dict) else None
@@ -41,9 +40,3 @@ def rows_to_load(
         if rows is not None:
             return rows
     return None if found else ()
-
-
-def _is_version(version: Any) -> bool:
-    if not isinstance(version, dict):
-        return False
-    return all(type(version.get(name, 0)) is int for name in VERSION_FIELDS)

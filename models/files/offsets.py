@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from crashmq.models.files.offset_table import read_offset_table, rows_to_load
 from crashmq.models.files.record import Bytes
+from crashmq.models.files.table_shapes import number_of
 
 OFFSETS_PATH = "config/consumerOffset.json"
 OFFSETS_BACKUP = f"{OFFSETS_PATH}.bak"
@@ -32,9 +33,10 @@ def read_offsets(data: bytes) -> OffsetRows | None:
         if not isinstance(offsets, dict):
             return None
         for queue_id, offset in offsets.items():
-            if type(offset) is not int or offset < 0 or not queue_id.isdecimal():
+            number = number_of(queue_id)
+            if type(offset) is not int or offset < 0 or number < 0:
                 return None
-            rows[group, topic, int(queue_id)] = offset
+            rows[group, topic, number] = offset
     return tuple(sorted(rows.items()))
 
 

@@ -65,6 +65,7 @@ class Fact(Enum):
     SYNCED_STAYS = "the disk keeps its promise: what a sync covered is on the medium"
     WRITTEN_STAYS = "what was written and not synced can still be read"
     UNTOUCHED = "no file of the store was changed from outside since its last start"
+    VALUES_ARE_OURS = "nobody has edited a config file, so its values are the broker's"
     UNDAMAGED_LOG = "the store does not serve around damage; other laws are for that"
     FILES_ARE_OURS = "a start of ours has taken over what another program left"
     ABORT_IS_OURS = "the abort file was not removed from outside: starts can trust it"
@@ -248,6 +249,10 @@ def _delays_lack_nothing(at: Moment) -> bool:
     return not at.known.delays.may_lack
 
 
+def _values_are_ours(at: Moment) -> bool:
+    return not at.known.tampering.reworded
+
+
 def _undamaged_log(at: Moment) -> bool:
     return not at.known.is_degraded
 
@@ -402,6 +407,7 @@ HOLDS: Final[Mapping[Fact, Callable[[Moment], bool]]] = {
     Fact.SYNCED_STAYS: _synced_stays,
     Fact.WRITTEN_STAYS: _written_stays,
     Fact.UNTOUCHED: _untouched,
+    Fact.VALUES_ARE_OURS: _values_are_ours,
     Fact.UNDAMAGED_LOG: _undamaged_log,
     Fact.FILES_ARE_OURS: _files_are_ours,
     Fact.ABORT_IS_OURS: _abort_is_ours,

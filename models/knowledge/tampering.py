@@ -19,6 +19,7 @@ from crashmq.models.history import Step
 from crashmq.models.knowledge.promises import SPOILT
 from crashmq.models.laws.around import Spoilt
 from crashmq.models.observations import RESTORED, Damaged
+from crashmq.models.ops import Damage
 from crashmq.models.plain_state import Forked
 
 
@@ -43,6 +44,7 @@ class Tampering(Forked):
         rotten: those of them that the disk itself has changed.
         abort_taken: the abort file was removed while a run had not ended in an
             orderly way, so no start can know what that run left unsynced.
+        reworded: the config files of which somebody has ever changed a value.
         bit_maps_may_rot: consumequeue_ext may have been changed; no checksum covers its
             bit maps.
         origin: which program wrote the directory.
@@ -56,6 +58,7 @@ class Tampering(Forked):
     foreign: dict[str, bytes] = field(default_factory=dict)
     taken_away: frozenset[str] = frozenset()
     rotten: frozenset[str] = frozenset()
+    reworded: frozenset[str] = frozenset()
     abort_taken: bool = False
     bit_maps_may_rot: bool = False
     log_has_hidden_rot: bool = False
@@ -99,6 +102,8 @@ class Tampering(Forked):
                 self.foreign[path] = files[path]
         self.taken_away |= self.foreign.keys() - files.keys()
         self.foreign = {path: files[path] for path in self.foreign if path in files}
+        if any(isinstance(one, Damage) and one.kind == "reword" for one in step.acts):
+            self.reworded |= {one.path for one in step.damaged}
         takes_abort = any(damage.path == "abort" for damage in step.damaged)
         self.abort_taken |= takes_abort and not ended_in_order
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from crashmq.models.files.config_files import (
     BACKUP,
-    DELAYS_PATH,
     GROUPS_PATH,
     TOPICS_PATH,
 )
@@ -17,6 +16,7 @@ from crashmq.models.files.config_tables import (
     table_seen,
     tables_found,
 )
+from crashmq.models.files.delays import DELAYS_PATH
 from crashmq.models.history import DeletionAsked, OpBegan, ProgressAsked, Step
 from crashmq.models.knowledge.moments import At
 from crashmq.models.knowledge.moments_of_consumers import TableTurned

@@ -9,24 +9,29 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
+from crashmq.models.files.bloom_bits import BITS_OF_A_GROUP, BITS_OF_A_MAP
 from crashmq.models.files.config_files import (
     BACKUP,
-    DELAYS_PATH,
+    ENDS_PATH,
     GROUPS_PATH,
     TABLES,
     TOPICS_PATH,
+    config_pair,
+    rows_of,
 )
 from crashmq.models.files.config_tables import TOLD_PATHS, TableTurn, table_text
 from crashmq.models.files.config_text import flaws_of_text
+from crashmq.models.files.delays import DELAYS_PATH
 from crashmq.models.files.filters import FILTERS_PATH
 from crashmq.models.files.message_delay_level import DEFAULT_LEVELS
-from crashmq.models.files.offset_table import VERSION_FIELDS
 from crashmq.models.files.offsets import OFFSETS_PATH
 from crashmq.models.files.record import (
     DLQ_PREFIX,
     RETRY_PREFIX,
     SCHEDULE_TOPIC,
+    Bytes,
 )
+from crashmq.models.files.table_shapes import VERSION_FIELDS
 from crashmq.models.knowledge.topics import QUEUES_OF_A_TOPIC
 from crashmq.models.laws.judged import Judged
 from crashmq.models.laws.registry import law
@@ -92,7 +97,7 @@ _BESIDE_THE_ROWS: Final[Mapping[str, tuple[str, ...]]] = {
 def tables_say_what_they_should(
     judged: Judged, changed: Collection[str] = ()
 ) -> Iterator[Violation]:
-    """Checks files that no other program wrote, backups included.
+    """Checks whole files that no other program wrote, backups included.
 
     ``changed`` are the topics whose queues and permission an administrator has set.
 
@@ -106,8 +111,9 @@ def tables_say_what_they_should(
     files = judged.image.files
     for path in TOLD_PATHS:
         for name in (path, path + BACKUP):
-            text = table_text(bytes(files[name])) if name in files else None
-            if text is not None:
+            data = bytes(files[name]) if name in files else b""
+            text = table_text(data)
+            if text is not None and rows_of(path, data) is not None:
                 wrong = _wrong_parts(path, text, judged.level_max, changed)
                 for what, seen, expected in wrong:
                     where = f"{what} of {name}" if what else name
@@ -195,6 +201,36 @@ def tables_are_written_as_rocketmq_does(judged: Judged) -> Iterator[Violation]:
                 yield Violation(told, seen, expected)
 
 
+@law(
+    "CFG-9",
+    "a start leaves each config file with a whole text that it found: the file's own "
+    "or, if that is damaged, its backup's",
+    catalogue="I12 I9",
+)
+def start_leaves_the_text_it_took(
+    found: Mapping[str, Bytes], left: Mapping[str, Bytes], paths: Collection[str]
+) -> Iterator[Violation]:
+    """Compares the files that a broker reads before and after a start that came up.
+
+    A start may begin a new life of the log, and then the backup has what it took.
+
+    Source: ConfigManager#load, #loadBak. Differs: RocketMQ leaves a damaged file as it
+    is until the first change.
+    """
+    for path in paths:
+        pair = config_pair(found, path)
+        if pair.loaded is None:
+            continue
+        taken = bytes(found[pair.loaded.path])
+        now = bytes(left.get(path, b""))
+        is_written = path == ENDS_PATH and now != bytes(found.get(path, b""))
+        is_behind = is_written and bytes(left.get(path + BACKUP, b"")) == taken
+        if now != taken and not is_behind:
+            seen = f"{len(now)} bytes of another text"
+            told = f"the {len(taken)} bytes that {pair.loaded.path} had"
+            yield Violation(path, seen, told)
+
+
 def _wrong_parts(
     path: str, text: Mapping[str, Any], level_max: int, changed: Collection[str]
 ) -> Iterator[tuple[str, str, str]]:
@@ -202,9 +238,7 @@ def _wrong_parts(
     yield from _wrong_fields("", text, {TABLES[path], *_BESIDE_THE_ROWS[path]})
     if "dataVersion" in text:
         yield from _wrong_version(text["dataVersion"])
-    rows = text.get(TABLES[path])
-    if not isinstance(rows, dict):
-        return  # CFG-1 tells of it
+    rows = text.get(TABLES[path], {})
     match path:
         case _ if path == TOPICS_PATH:
             for name, row in rows.items():
@@ -244,7 +278,7 @@ def _wrong_fields(
 def _wrong_version(found: Any) -> Iterator[tuple[str, str, str]]:
     yield from _wrong_fields("dataVersion", found, {*VERSION_FIELDS})
     state = found.get("stateVersion") if isinstance(found, dict) else None
-    if state != 0 or found["counter"] < 0:
+    if state != 0 or found.get("counter", -1) < 0:
         told = f"stateVersion {state}, counter {found.get('counter')}"
         yield "dataVersion", told, "0 without a controller, and 0 or more"
 
@@ -295,7 +329,8 @@ def _wrong_map(found: Any, rows: Mapping[str, Any]) -> Iterator[tuple[str, str, 
     told = found if isinstance(found, dict) else {}
     for group in sorted({*told, *topics}):
         seen, expected = told.get(group, []), topics.get(group, set())
-        if sorted(seen) != sorted(expected) or not expected:
+        listed = [f"{one}" for one in seen] if isinstance(seen, list) else []
+        if sorted(listed) != sorted(expected) or not expected:
             yield f"groupTopicMap of {group}", f"{seen}", f"{sorted(expected)}"
 
 
@@ -308,7 +343,12 @@ def _wrong_filters(topic: str, found: Any) -> Iterator[tuple[str, str, str]]:
         where = f"filter of {group} on {topic}"
         yield from _wrong_fields(where, fields, _OF_A_FILTER)
         bits = {"bitNum", "bitPos"}
-        yield from _wrong_fields(where, fields.get("bloomFilterData"), bits)
+        bloom = fields.get("bloomFilterData", {})
+        yield from _wrong_fields(where, bloom, bits)
+        shape = (len(bloom["bitPos"]), bloom["bitNum"]) if {*bloom} >= bits else ()
+        if shape and shape != (BITS_OF_A_GROUP, BITS_OF_A_MAP):
+            expected = f"{BITS_OF_A_GROUP} of {BITS_OF_A_MAP}"
+            yield where, f"{shape[0]} bits of {shape[1]}", expected
         born, died = fields.get("bornTime", 0), fields.get("deadTime", 0)
         if fields.get("dead") is not (died >= born):
             seen = f"born {born}, dead {died}: {fields.get('dead')}"

@@ -83,7 +83,7 @@ CONSUMING = (
     Scenario(
         name="offset_files",
         sentence="while the store is down, the consumer offsets' file or its backup "
-        "is cut, zeroed or removed",
+        "is cut, zeroed, removed or edited",
         space=replace(
             PROGRESS,
             kinds=often(
@@ -99,9 +99,11 @@ CONSUMING = (
                 ((OFFSETS, "truncate"), 3),
                 ((OFFSETS, "zero"), 2),
                 ((OFFSETS, "delete"), 2),
+                ((OFFSETS, "reword"), 4),
                 ((f"{OFFSETS}.bak", "truncate"), 2),
                 ((f"{OFFSETS}.bak", "zero"), 1),
                 ((f"{OFFSETS}.bak", "delete"), 1),
+                ((f"{OFFSETS}.bak", "reword"), 1),
             ),
             damage_offsets=Numbers((0, 1, 40, 90, -1), 200),
             damage_sizes=(0, 1, 8),

@@ -68,6 +68,7 @@ DELAYED = replace(
         ((DELAYS, "truncate"), 3),
         ((DELAYS, "zero"), 2),
         ((DELAYS, "delete"), 2),
+        ((DELAYS, "reword"), 3),
         ((f"{DELAYS}.bak", "truncate"), 2),
         ((f"{DELAYS}.bak", "delete"), 1),
     ),

@@ -141,7 +141,7 @@ FILTERING = (
     Scenario(
         name="filter_files",
         sentence="while the store is down, the consumer filters' file or its backup "
-        "is cut, zeroed or removed, so that filters are lost or older",
+        "is cut, zeroed, removed or edited, so that filters are lost, older or others",
         space=replace(
             FILTERED,
             kinds=often(("filter", 8), ("put", 1), ("service", 3), ("damage", 3)),
@@ -150,6 +150,7 @@ FILTERING = (
                 ((FILTERS, "truncate"), 2),
                 ((FILTERS, "zero"), 2),
                 ((FILTERS, "delete"), 4),
+                ((FILTERS, "reword"), 4),
                 ((f"{FILTERS}.bak", "truncate"), 1),
                 ((f"{FILTERS}.bak", "delete"), 2),
             ),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from crashmq.models.files.config_files import BACKUP, TABLES
 from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.ops import (
     ConsumeStatus,
+    DamageKind,
     ExpressionType,
     StartConsumer,
     Strategy,
@@ -409,6 +411,79 @@ LIVING_CONSUMERS = (
             *("CON-2", "CON-10", "DLY-2", "RTY-1", "RTY-2", "RTY-3", "RTY-5"),
             *("RTY-6", "TOP-3"),
         ),
+    ),
+)
+"""What `catalogue` lists of them."""
+
+_TELLING = replace(FILTERING, delivers_delayed=True, topic_queues=3)
+
+
+def _every_table(
+    of_file: tuple[DamageKind, ...], of_backup: tuple[DamageKind, ...]
+) -> tuple[tuple[str, DamageKind], ...]:
+    return tuple(
+        [
+            (path + ending, kind)
+            for path in TABLES
+            for ending, kinds in (("", of_file), (BACKUP, of_backup))
+            for kind in kinds
+        ]
+    )
+
+
+_EDITED = replace(
+    FAILING,
+    kinds=often(
+        *(("retry", 4), ("consume", 6), ("damage", 9), ("burst", 3), ("service", 4)),
+        *(("send", 2), ("ask", 1), ("crash", 1)),
+    ),
+    kept=("consume", "damage"),
+    labels=often(
+        *((Label(), 4), (Label(tags="TagA"), 2), (Label(properties="a=9;b=x"), 2)),
+        (Label(delay_level=1), 1),
+    ),
+    consumers=(
+        StartConsumer("r0", "r", TOPICS),
+        StartConsumer("r1", "r", TOPICS),
+        StartConsumer("q0", "q", TOPICS, is_orderly=True),
+        StartConsumer("t0", "t", TOPICS, expression="TagA"),
+        StartConsumer("w0", "w", TOPICS, expression="a > 5", expression_type="SQL92"),
+        StartConsumer("w1", "w", TOPICS, expression="a > 5", expression_type="SQL92"),
+    ),
+    groups=("r", "w"),
+    resubscriptions=tuple([("T0", *asked) for asked in EXPRESSIONS]),
+    services=often(
+        ("reput", 3),
+        ("flush_commit_log", 1),
+        ("deliver_delayed", 2),
+        ("persist_delay_offset", 2),
+        ("persist_consumer_offset", 3),
+        ("persist_consumer_filter", 3),
+    ),
+    damage_targets=_every_table(
+        ("reword", "reword", "reword"), ("reword", "delete", "delete")
+    ),
+    damage_offsets=Numbers((-1, -2, -3, -4, 0, 3), 80),
+    damages_a_stop=often((1, 2), (2, 2), (3, 2)),
+)
+
+EDITED_TABLES = (
+    Scenario(
+        name="edited_tables",
+        sentence="between two lives of a broker with consumers somebody edits its "
+        "config files, or another version has written them",
+        space=_EDITED,
+        setups=often(
+            (_TELLING, 4),
+            (_DELIVERS, 2),
+            (replace(_TELLING, disk_profile="posix_min"), 2),
+            (replace(_TELLING, disk_profile="kill9", queue_ext_size=0), 1),
+            (replace(_TELLING, log_file_size=8192, queue_file_units=7), 1),
+            (replace(_TELLING, log_file_size=16384, flush_mode="SYNC_FLUSH"), 1),
+            (replace(_DELIVERS, queue_file_units=40), 1),
+        ),
+        required_probes=("config_file.load.backup", "config_file.load.refused"),
+        required_laws=("CFG-9", "REC-4", "OFS-6", "DLY-6", "FLT-5"),
     ),
 )
 """What `catalogue` lists of them."""

@@ -16,7 +16,10 @@ from crashmq.scenarios.catalogue.foreign_files import (
     DISOWNED,
     FOREIGN_FILES,
 )
-from crashmq.scenarios.catalogue.living_consumers import LIVING_CONSUMERS
+from crashmq.scenarios.catalogue.living_consumers import (
+    EDITED_TABLES,
+    LIVING_CONSUMERS,
+)
 from crashmq.scenarios.catalogue.long_polling import LONG_POLLING
 from crashmq.scenarios.catalogue.message_scenarios import (
     MESSAGE_SCENARIOS,
@@ -410,7 +413,7 @@ SCENARIOS: dict[str, Scenario] = {
     for scenario in (
         *(*_ALL, _MIXTURES[0], _TORN_BLOCKS),
         *(*CONSUMING, *LONG_POLLING, *FILTERING, *LIVING_CONSUMERS),
-        *(*DELAYING, *_MIXTURES[1:], *ADOPTING, *DISOWNED),
+        *(*DELAYING, *_MIXTURES[1:], *ADOPTING, *DISOWNED, *EDITED_TABLES),
     )
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from crashmq.models.files.rewording import CHANGES
 from crashmq.models.ops import (
     BOUNDARIES,
     AdvanceClock,
@@ -315,6 +316,8 @@ class OpDrawer:
         at = chance.number(space.damage_offsets)
         if kind == "truncate":
             return Damage(file, kind, at)
+        if kind == "reword":
+            return Damage(file, kind, at, chance.below(CHANGES))
         size = chance.pick(space.damage_sizes)
         if not chance.one_in(PLACED):
             at, width = self.whereabouts.place_of(file, at, chance)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from crashmq.models.files.config_files import BACKUP
 from crashmq.models.ops import (
     AdvanceClock,
     CleanTopics,
@@ -29,6 +30,7 @@ from crashmq.scenarios.programs.ageing import (
     roll,
     tell,
 )
+from crashmq.scenarios.programs.chance import Chance
 from crashmq.scenarios.programs.crashing import crash_during, interrupted
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.drawn_ops import fault_by
@@ -41,6 +43,7 @@ ENDS: tuple[End, ...] = often(("orderly", 2), ("cut short", 1), ("amid a put", 1
 """How a store ends whose files are damaged then; the put was never answered."""
 
 SPARED = 4  # of so many damages of a store that cleans, all but one are aged too
+UNBACKED = 3  # of so many edits of a config file one is made to its backup too
 ADJOINING = 4  # where damage is served around, one of so many has more next to it
 A_FIELD = 4  # bytes of a record's first field
 UNROLLED = 4  # of so many expiries one rolls no file before
@@ -87,13 +90,31 @@ def damage(draft: Draft) -> None:
     touched = any(getattr(damage, "kind", "") == "touch" for damage in changed)
     if touched:
         _prepare_for_touch(draft)
+    unbacked = [
+        _of_its_backup(one)
+        for one in changed
+        if isinstance(one, Damage) and _has_no_copy(one, chance)
+    ]
     end_of_life(draft)
-    draft.add(*changed, Restart())
+    draft.add(*changed, *unbacked, Restart())
+    if unbacked:
+        draft.add(Damage("", "restore"), Restart())
     if touched and chance.coin():
         # Nothing but the files' own word is old.
         clean_now(draft)
     elif draft.setup.cleans and not chance.one_in(SPARED):
         expire(draft)  # what was damaged, too
+
+
+def _has_no_copy(damage: Damage, chance: Chance) -> bool:
+    """Whether a config file is edited that cannot count on its backup."""
+    is_edit = damage.kind == "reword" and not damage.file.endswith(BACKUP)
+    return is_edit and chance.one_in(UNBACKED)
+
+
+def _of_its_backup(damage: Damage) -> Damage:
+    """The same edit of the backup, so that what a start makes of it is seen."""
+    return replace(damage, file=damage.file + BACKUP)
 
 
 def _next_to(damage: Damage) -> Damage:

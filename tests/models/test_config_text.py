@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from crashmq.models.files.config_files import DELAYS_PATH, TABLES, TOPICS_PATH
+from crashmq.models.files.config_files import TABLES, TOPICS_PATH
 from crashmq.models.files.config_text import flaws_of_text
+from crashmq.models.files.delays import DELAYS_PATH
 from crashmq.models.files.filters import FILTERS_PATH
 from crashmq.models.files.offsets import OFFSETS_PATH
 

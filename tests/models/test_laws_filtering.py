@@ -199,7 +199,8 @@ def test_only_what_was_subscribed_filters() -> None:
 
 TABLE = (
     b'{"filterDataByTopic":{"T0":{"groupFilterData":{"g":{"expression":"a > 5",'
-    b'"expressionType":"SQL92","clientVersion":7}}}}}'
+    b'"expressionType":"SQL92","clientVersion":7,"bloomFilterData":'
+    b'{"bitNum":112,"bitPos":[1,2,111]}}}}}}'
 )
 ROWS = ((("g", "T0"), ("a > 5", 7)),)
 
@@ -227,3 +228,14 @@ def test_flt_4_knows_the_newer_tags_behind_an_older_subscription() -> None:
     filters.subscribed(key, NOTHING, is_certain=True)
     filters.asked_of_old(key)
     assert not filters.now
+
+
+@pytest.mark.parametrize(
+    "other", [b"[1,2]", b"[1,2,112]", b"[1,2,-1]", b'[1,2,3],"bitNum":120']
+)
+def test_a_start_passes_over_a_table_with_other_bits(other: bytes) -> None:
+    judge = start_loads_the_filters.judge
+    files = {FILTERS_PATH: TABLE.replace(b"[1,2,111]", other), FILTERS_BACKUP: TABLE}
+
+    assert [*judge(files, ())] == []
+    assert [*judge(files, ROWS)]

@@ -64,6 +64,7 @@ TestFilterFiles = machine_test("filter_files")
 TestAdoptedStores = machine_test("adopted_stores")
 TestUnmarkedStores = machine_test("unmarked_stores")
 TestDelayed = machine_test("delayed")
+TestEditedTables = machine_test("edited_tables")
 
 
 def test_every_scenario_has_its_machine_here() -> None:

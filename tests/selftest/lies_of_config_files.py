@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from misreporting import PUT, REPUT, does, files
+from misreporting import PUT, REPUT, bug, does, files
 
-from crashmq.models.ops import ConfigureGroup, PutMessage, RunService, Subscribe
+from crashmq.models.ops import (
+    ConfigureGroup,
+    Damage,
+    PutMessage,
+    Restart,
+    RunService,
+    Shutdown,
+    Subscribe,
+)
 from crashmq.models.program import Setup
 
 _BROKER = Setup(keeps_progress=True)
@@ -42,7 +50,8 @@ def _reads(path: str, before: str, after: str) -> str:
 
 
 _TOPICS, _GROUPS = "config/topics.json", "config/subscriptionGroup.json"
-_TWO_TOPICS = does(_BROKER, PUT, REPUT, PutMessage("T1", 0, 16), REPUT)
+_TWICE = (PUT, REPUT, PutMessage("T1", 0, 16), REPUT)
+_TWO_TOPICS = does(_BROKER, *_TWICE)
 _NEW_GROUP = does(_BROKER, ConfigureGroup("g", 3, 1), PUT, REPUT)
 _GROUP = does(_BROKER, ConfigureGroup("g", 3, 1), ConfigureGroup("g", 4, 1), PUT, REPUT)
 
@@ -68,5 +77,12 @@ LIES_OF_CONFIG_FILES = (
     ),
     files("CFG-7", _reads(f"{_GROUPS}.bak", '"counter":1', '"counter":0'), _GROUP),
     files("CFG-8", _reads(_TOPICS, '"perm":6', '"perm": 6'), _TWO_TOPICS),
+    bug(
+        "CFG-9",
+        "crashmq.engine.common.config_file:ConfigFile.settle",
+        "self._write_whole(self._path, self._kept)",
+        "pass",
+        does(_BROKER, *_TWICE, Shutdown(), Damage(_TOPICS, "truncate", 5), Restart()),
+    ),
     files("CFG-8", _reads(_TOPICS, "\t", "  "), _TWO_TOPICS),
 )
