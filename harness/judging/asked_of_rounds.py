@@ -10,6 +10,7 @@ from crashmq.models.knowledge.moments import PositionsSeen
 from crashmq.models.knowledge.moments_of_rounds import (
     IndexFilesMade,
     PutsWaited,
+    RoundHindered,
     RoundTurned,
     ServiceAsked,
 )
@@ -39,6 +40,7 @@ from crashmq.models.laws.rounds import (
 )
 from crashmq.models.laws.run import (
     dispatch_reaches_what_is_confirmed,
+    hindered_rounds_raise,
     rounds_count_right,
 )
 
@@ -100,6 +102,11 @@ def _ask_run_10(at: RoundTurned) -> Breaches:
     done, bounds = at.done, counted(at)
     assert bounds is not None
     return rounds_count_right.judge(done.service, done.work, *bounds)
+
+
+@asked(hindered_rounds_raise, on=RoundHindered)
+def _ask_run_11(at: RoundHindered) -> Breaches:
+    return hindered_rounds_raise.judge(at.service, at.calls, at.step.raised)
 
 
 @asked(

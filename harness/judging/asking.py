@@ -148,6 +148,7 @@ from crashmq.models.knowledge.moments_of_rounds import (
     FileTaken,
     IndexFilesMade,
     PutsWaited,
+    RoundHindered,
     RoundTurned,
     ServiceAsked,
 )
@@ -209,6 +210,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     RoundOver: (*TELLS_ALL, Fact.TURNS_SERVICES),
     RoundTurned: (*TELLS_ALL, Fact.TURNS_SERVICES, Fact.HAS_CLOCK),
     ServiceAsked: (*TELLS_ALL, Fact.TURNS_SERVICES),
+    RoundHindered: (*TELLS_ALL, Fact.TURNS_SERVICES),
     PutsWaited: (Fact.HAS_CLOCK, Fact.RUNS_SEVERAL),
     FileTaken: (*TELLS_ALL, Fact.LOSES_POWER),
     IndexFilesMade: (*TELLS_ALL, Fact.HAS_CLOCK, Fact.LOSES_POWER),

@@ -36,6 +36,20 @@ class RoundTurned(Moment):
 
 
 @dataclass(slots=True)
+class RoundHindered(Moment):
+    """Calls to the disk failed amid rounds of a service that nothing else ran beside.
+
+    Attributes:
+        service: the service.
+        calls: the calls that failed, with their paths, of those that nobody but the
+            service itself is told of.
+    """
+
+    service: ServiceName
+    calls: Sequence[tuple[str, str]]
+
+
+@dataclass(slots=True)
 class ServiceAsked(Moment):
     """A service of a store that is up was to run by itself.
 

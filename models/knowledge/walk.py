@@ -71,6 +71,7 @@ from crashmq.models.knowledge.walk_reads import walk_reads, walk_reads_of
 from crashmq.models.knowledge.walk_rounds import (
     saw_replicas,
     walk_asked,
+    walk_hindered,
     walk_index_files,
     walk_removals,
     walk_turned,
@@ -146,6 +147,8 @@ def _walk_step(at: At) -> Iterator[Moment]:
         yield from walk_turned(at)
     elif step.crash is not None or at.now.max_phy_offset < 0:
         known.rounds.end_life()
+    if step.met:
+        yield from walk_hindered(at)
     if step.disk_actions:
         yield from walk_removals(at)
     if known.setup.has_index and (step.disk_actions or step.starts or step.crash):

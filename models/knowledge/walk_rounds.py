@@ -6,8 +6,9 @@ moments at which laws are asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
+from typing import Final
 
 from crashmq.models.files.index import is_index_file
 from crashmq.models.files.places import is_of_a_store
@@ -28,12 +29,27 @@ from crashmq.models.knowledge.moments_of_rounds import (
     FileTaken,
     IndexFilesMade,
     PutsWaited,
+    RoundHindered,
     RoundTurned,
     ServiceAsked,
 )
 from crashmq.models.observations import Ran, Skipped, Started
-from crashmq.models.ops import RunService
+from crashmq.models.ops import DiskFault, RunService, innermost
 
+_EVERY_CALL: Final = frozenset({"read", "write", "sync", "create", "remove"})
+_FAILS_BY: Final[Mapping[str, frozenset[str]]] = {
+    **dict.fromkeys(
+        (
+            *("reput", "commit", "flush_commit_log", "flush_consume_queue"),
+            *("flush_index", "checkpoint", "persist_consumer_offset"),
+            *("persist_consumer_filter", "persist_delay_offset"),
+        ),
+        _EVERY_CALL,
+    ),
+    "clean_commit_log": frozenset({"remove"}),
+    "clean_consume_queue": frozenset({"remove"}),
+    "deliver_delayed": frozenset({"read"}),
+}
 _OF_REPLICAS = frozenset({ReplicasConfirmed, StartEnded})
 
 
@@ -73,6 +89,27 @@ def _had_to_sync(at: At, done: RoundDone) -> bool:
         return False
     unsynced = dict(done.unsynced or ())
     return any(path in unsynced for path in due_index_files(at, done))
+
+
+def walk_hindered(at: At) -> Iterator[Moment]:
+    """Walk the calls that failed amid rounds of the one service that ran.
+
+    Puts and pulls in a round are answered with the failures that they meet; so is who
+    waits for a pull that dispatch wakes.
+    """
+    step, op = at.step, innermost(at.step.op)
+    if not isinstance(op, RunService) or step.crash is not None or step.starts:
+        return
+    others = [one for one in step.acts if not isinstance(one, DiskFault)]
+    is_single = others[1:] == [op] * (len(others) - 1)
+    if not is_single or any(fault.errno == "EINTR" for fault in step.faults):
+        return
+    told = _FAILS_BY.get(op.service, frozenset())
+    if op.service == "reput" and at.known.setup.keeps_progress:
+        told -= {"read"}
+    calls = [(one.call, one.path) for one in step.met if one.call in told]
+    if calls and not at.known.promises.errors_come_late:
+        yield RoundHindered(*at, op.service, calls)
 
 
 def saw_replicas(at: At) -> None:

@@ -141,7 +141,7 @@ def woken_for_a_reason(
 
     Source: PullRequestHoldService#notifyMessageArriving.
     """
-    is_over = held_ms >= patience_ms
+    is_over = patience_ms <= 0 or held_ms >= patience_ms
     seen = f"{answer.code} after {held_ms} ms"
     if answer.code == "PULL_NOT_FOUND" and not is_over:
         yield Violation(_from(pull), seen, f"messages, or {patience_ms} ms of patience")

@@ -231,6 +231,26 @@ def rounds_count_right(
 
 
 @law(
+    "RUN-11",
+    "a service round that meets a failing call to the disk raises, so that the host "
+    "knows and logs it",
+    catalogue="I9 I19",
+)
+def hindered_rounds_raise(
+    service: str, calls: Sequence[tuple[str, str]], raised: Sequence[Failed]
+) -> Iterator[Violation]:
+    """``calls`` failed, each with its path, and nobody else was told of them.
+
+    Else the round looks as if all was done, and what it left waits in silence.
+
+    Source: ours; RocketMQ's services log what they meet, and go on.
+    """
+    if not raised:
+        call, path = calls[0]
+        yield Violation(service, f"no error, yet a {call} of {path} failed", "one")
+
+
+@law(
     "RUN-8",
     "a dispatch round reaches confirm_offset, even if an earlier round failed because "
     "of a fault",

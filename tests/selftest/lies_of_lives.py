@@ -59,6 +59,12 @@ _DELAYED = does(
     Setup(delivers_delayed=True),
     *(PutMessage("T0", 0, 16, delay_level=1), REPUT, _SECOND, _DELIVER, _DELIVER),
 )
+_UNREAD = does(
+    Setup(delivers_delayed=True),
+    *(PutMessage("T0", 0, 16, delay_level=1), PutMessage("T0", 0, 16, delay_level=2)),
+    *(REPUT, _SECOND),
+    During(_DELIVER, 1, DiskFault("read", "EIO", path="consumequeue/SCHEDULE")),
+)
 
 LIES_OF_LIVES = (
     bug(
@@ -188,5 +194,13 @@ LIES_OF_LIVES = (
         "self._update_offset(level, unit.queue_offset + 1, end_offset)",
         "self._update_offset(level, unit.queue_offset, end_offset)",
         _DELAYED,
+    ),
+    bug(
+        "RUN-11",
+        "crashmq.engine.broker.schedule.schedule_message_service:"
+        "ScheduleMessageService.deliver",
+        "failed = failed or error",
+        "pass",
+        _UNREAD,
     ),
 )
