@@ -98,8 +98,10 @@ class ConfigTable(Generic[Row]):
         """Add or replace a row, durably.
 
         Raises:
+            ValueError: no start could load such a row; nothing has changed.
             OSError: the disk failed; the table in memory is as before.
         """
+        self._decode_row(name, self._encode_row(row))
         with self._lock:
             self._become({**self._rows, name: row})
 

@@ -102,15 +102,15 @@ class Bean:
 
 
 def number_of(key: JsonKey) -> int:
-    """A key that is a number of 32 bits and not negative, with or without quotes.
+    """A key that is a number and not negative, with or without quotes.
 
     Raises:
         ValueError: it is another key.
     """
     text = key if isinstance(key, int | str) else ""
     text = f"{text}"
-    if not (text.isascii() and text.isdecimal() and int(text) < _INT):
-        raise ValueError(f"the key {key!r} is no number of 32 bits")
+    if not (text.isascii() and text.isdecimal()):
+        raise ValueError(f"the key {key!r} is no number")
     return int(text)
 
 

@@ -136,6 +136,11 @@ class ConfigFile:
         """
         self.persist_newest(lambda: text)
 
+    @property
+    def kept(self) -> bytes:
+        """The newest text that is known to be whole; b"": none is."""
+        return self._kept
+
     def persist_newest(self, encode: Callable[[], str]) -> None:
         """As ``persist``, but ``encode`` makes the text once no other persist runs.
 

@@ -23,8 +23,7 @@ Kind: TypeAlias = Callable[[Any], bool]
 
 def number_of(key: str) -> int:
     """A key that is a queue_id or a level; -1 if it is none."""
-    is_number = key.isascii() and key.isdecimal() and int(key) < INT_END
-    return int(key) if is_number else -1
+    return int(key) if key.isascii() and key.isdecimal() else -1
 
 
 def is_version(found: Any) -> bool:
@@ -55,10 +54,12 @@ def has_ends(found: Mapping[str, Any]) -> bool:
         return False
     if type(found.get("hasTold")) is not bool or not 1 <= crashed <= life < _LIVES_END:
         return False
-    return all(
-        number_of(key.rpartition("@")[2]) >= 0 and _are_ends(one, life)
-        for key, one in ends.items()
-    )
+    return all(_is_queue(key) and _are_ends(one, life) for key, one in ends.items())
+
+
+def _is_queue(key: str) -> bool:
+    """Whether a key is a topic and a number; a deletion may name one below 0."""
+    return number_of(key.rpartition("@")[2].removeprefix("-")) >= 0
 
 
 def _are_ends(found: Any, life: int) -> bool:

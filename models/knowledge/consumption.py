@@ -245,6 +245,7 @@ class Taken(NamedTuple):
         was_reset: the group's offset was reset since.
         told: the offset that was answered, or that the consumer has committed since;
             -1: none.
+        is_second: another consumer of its group has committed an offset since.
     """
 
     possible: frozenset[int]
@@ -252,6 +253,7 @@ class Taken(NamedTuple):
     life: int
     was_reset: bool = False
     told: int = NOTHING_TOLD
+    is_second: bool = False
 
     def is_anew(self, begin: int) -> bool:
         """Whether a begin at ``begin`` shows that the group had no offset."""
@@ -468,10 +470,14 @@ class Consumption(Forked):
         """Record that a consumer has committed an offset."""
         self.told[queue] = offset
         taken, share = self.taken.get(queue), self._share_of(queue)
+        key = self.key_of(queue)
+        for one, other in self.taken.items():
+            if one != queue and self.key_of(one) == key:
+                self.taken[one] = other._replace(is_second=True)
         if taken is not None:
             self.taken[queue] = taken._replace(told=offset)
         if share is not None and share.begins_group and not share.was_moved:
-            self.owed.began_again_at(self.key_of(queue), share.begun)
+            self.owed.began_again_at(key, share.begun)
 
     def worked_until(self, queue: OneQueue, model: ReferenceModel) -> int:
         """The end of what a consumer has consumed of a queue without a gap; or -1.

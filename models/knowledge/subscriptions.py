@@ -66,6 +66,7 @@ class Subscriptions(Forked):
         by_client: the subscription of each client, also after it vanished.
         joined: the consumer with which each client joined last, also after its end.
         changing: the clients whose change of subscription has begun and not ended.
+        changed: the clients that have changed theirs since their consumer joined.
         torn: the groups whose filter is unknown; see the module.
         had: for each group with an SQL filter so far, all its subscriptions.
     """
@@ -73,12 +74,14 @@ class Subscriptions(Forked):
     by_client: dict[str, Subscription] = field(default_factory=dict)
     joined: dict[str, StartConsumer] = field(default_factory=dict)
     changing: frozenset[str] = frozenset()
+    changed: frozenset[str] = frozenset()
     torn: frozenset[str] = frozenset()
     had: dict[str, frozenset[Asked]] = field(default_factory=dict)
 
     def began(self, op: StartConsumer) -> None:
         """Record that a client's consumer has joined."""
         self.joined[op.client] = op
+        self.changed -= {op.client}
         told = Subscription.of(op)
         if not [*self._others(told.group, "")]:
             self.torn -= {told.group}
@@ -91,6 +94,7 @@ class Subscriptions(Forked):
 
     def changes(self, op: StartConsumer, *, is_done: bool) -> None:
         """Record that a client changes its subscription to that of ``op``."""
+        self.changed |= {op.client}
         told = Subscription.of(op)
         self._takes(op.client, told)
         others = self._others(told.group, op.client)

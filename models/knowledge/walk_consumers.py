@@ -178,13 +178,15 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
     known = at.known.consumption
     at.known.progress.pulls.pulls_on(known.key_of(queue))
     share = known.shares.get(queue)
+    wanted = _wanted(at, queue)
+    if _may_be_answered_as_before(at, queue):
+        wanted = None
     if share is not None:
         goes_on = share.pulls(queue_offset)
         expected = (share.asked, *share.ends)
         span = _span_of(at, queue, goes_on)
         waiting = len(goes_on.waiting)
         yield PullGoesOn(*at, queue, queue_offset, expected, waiting, span)
-        wanted = _wanted(at, queue)
         if queue_offset == share.asked and not share.answers and wanted != share.wanted:
             wanted = None  # the pull before may be answered still
         known.shares[queue] = goes_on._replace(wanted=wanted)
@@ -193,7 +195,7 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
     was_reset = taken is not None and taken.was_reset
     if taken is not None:
         key = known.key_of(queue)
-        possible, begins, life, _, _ = taken
+        possible, begins, life, *_ = taken
         yield QueueBegun(*at, key, queue_offset, possible, begins)
         is_anew = taken.is_anew(queue_offset)
         _owes_from(at, queue, queue_offset, taken)
@@ -202,7 +204,7 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
     began = Share(
         queue_offset,
         life=life,
-        wanted=_wanted(at, queue),
+        wanted=wanted,
         begun=queue_offset,
         begins_group=is_anew,
         was_reset=was_reset,
@@ -210,6 +212,15 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
     if taken is not None and begins_beside(at, queue):
         began = _began_perhaps(began, taken)
     known.shares[queue] = began
+
+
+def _may_be_answered_as_before(at: At, queue: OneQueue) -> bool:
+    """Whether a pull of before the queue was given up may be answered instead.
+
+    Its consumer may have subscribed something else then.
+    """
+    is_awaited = at.known.progress.due.unanswered.get(queue, 0) > 0
+    return is_awaited and queue.client in at.known.consumption.subscriptions.changed
 
 
 def _began_perhaps(began: Share, taken: Taken) -> Share:
@@ -226,12 +237,13 @@ def _owes_from(at: At, queue: OneQueue, begin: int, taken: Taken) -> None:
     """Record where a consumer begins in a queue, be it that its group had no offset.
 
     If it has asked an earlier life of the broker where to begin, and that is lost, its
-    group may have begun at a higher offset since. Whoever has the queue besides may
-    tell where it has begun itself.
+    group may have begun at a higher offset since. Whoever has the queue besides, or
+    had it until now, may tell where it has begun itself.
     """
     known = at.known.consumption
     key, owed = known.key_of(queue), known.owed
     is_first = taken.life == known.life and not known.has_another(queue)
+    is_first = is_first and not taken.is_second
     owed.begins(key, begin, is_anew=taken.is_anew(begin) and is_first)
     if taken.may_be_anew:
         owed.began_again_at(key, begin)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashmq.models.files.record import Record, decode_record
+from crashmq.models.files.record import BadRecord, Record, decode_record
 from crashmq.models.history import (
     OneQueue,
     PutOf,
@@ -34,7 +34,10 @@ def _saw_back(
     at: At, event: SentBack | SendBackRefused, at_ms: int
 ) -> Iterator[Moment]:
     known, unique_key = at.known.consumption, key_in(event.record)
-    given = decode_record(event.record)
+    try:
+        given = decode_record(event.record)
+    except BadRecord:
+        return  # the disk lost what was written, and reads gave zeros instead
     if isinstance(event, SendBackRefused):
         copies = [one for one, _ in _copies_of(at, given)]
         yield BackRefused(*at, event.queue, event.code, event.is_put, given, copies)

@@ -233,6 +233,19 @@ def test_a_text_that_is_no_table_of_groups_refuses_the_start(text: str) -> None:
     assert disk.files() == {GROUPS: text.encode()}
 
 
+def test_what_no_start_could_load_is_not_written() -> None:
+    disk = SimDisk()
+    topics = topics_on(disk)
+    topics.update_topic_config(TopicConfig("T", 2, 2))
+    before = disk.files()
+
+    with pytest.raises(ValueError, match="a number of 32 bits"):
+        topics.update_topic_config(TopicConfig("T", 1 << 31, 2))
+
+    assert disk.files() == before
+    assert topics.topics["T"] == TopicConfig("T", 2, 2)
+
+
 def test_a_version_at_the_end_of_its_64_bits_goes_on_as_in_java() -> None:
     disk = SimDisk()
     version = {"counter": 9223372036854775807}

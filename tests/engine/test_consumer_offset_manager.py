@@ -8,6 +8,7 @@ from crashmq.engine.broker.offset.consumer_offset_manager import (
     NO_OFFSET,
     PATH,
     ConsumerOffsetManager,
+    Part,
 )
 from crashmq.engine.store.errors import StoreCorrupted
 from crashmq.harness.disk.sim_disk import SimDisk
@@ -77,7 +78,7 @@ def test_a_table_of_4x_has_no_version_and_quoted_keys_are_read() -> None:
         *('{"offsetTable":{"T@g":{"x":7}}}', '{"dataVersion":5}'),
         *('{"dataVersion":{"counter":"x"}}', '{"dataVersion":{"timestamp":true}}'),
         *('{"offsetTable":{"T@g":{"1_0":7}}}', '{"offsetTable":{"T@g":{"+1":7}}}'),
-        *('{"offsetTable":{"T@g":{2147483648:7}}}', '{"offsetTable":null}'),
+        *('{"offsetTable":{"T@g":{-1:7}}}', '{"offsetTable":null}'),
         '{"offsetTable":{"T@g":{0:9223372036854775808}}}',
     ],
 )
@@ -176,6 +177,23 @@ def test_a_group_is_given_the_offsets_of_another(
     manager.commit_offset("g", "T", 0, 7)
 
     assert manager.offset_table == {"T@g": {0: 7}, "T@h": {0: 5}}
+
+
+def test_a_removal_reaches_the_file_though_a_clone_has_taken_the_row_from_memory() -> (
+    None
+):
+    disk = SimDisk()
+    manager = manager_on(disk)
+    manager.commit_offset("h", "T", 1, 6)
+    manager.persist()
+    manager.commit_offset("g", "T", 0, 5)
+    manager.clone_offset("g", "h", "T")
+
+    with manager.removal(Part(topic="T", queue_id=1)):
+        pass
+
+    disk.unmount()
+    assert manager_on(disk).offset_table == {"T@g": {0: 5}, "T@h": {0: 5}}
 
 
 def test_what_lies_past_a_queues_end_is_lowered_in_both_copies() -> None:

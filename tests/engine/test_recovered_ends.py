@@ -223,7 +223,7 @@ def test_of_many_lives_the_oldest_share_their_lowest_end(store: StoreBuilder) ->
         b'{"ends":{"T0@0":[1,3,2,3]},"hasTold":true,"life":2}',
         b'{"ends":{"T0@0":[0,3]},"hasTold":true,"life":1}',
         b'{"ends":{"T0@0":[2,3]},"hasTold":true,"life":1}',
-        b'{"ends":{"T0@-1":[1,2]},"hasTold":true,"life":1}',
+        b'{"ends":{"T0@1_0":[1,2]},"hasTold":true,"life":1}',
         b'{"ends":{},"hasTold":true,"life":true}',
         b'{"ends":{},"hasTold":true,"life":9223372036854775807}',
         b'{"crashed":null,"ends":{},"hasTold":true,"life":1}',
@@ -342,3 +342,12 @@ def test_a_table_of_a_broker_that_knew_no_deletions_is_read(
     file.close()
 
     assert started(store, {T0: 7}).end_of(*T0, life) == 7
+
+
+@pytest.mark.parametrize("queue_id", [1 << 31, -5])
+def test_a_deletion_of_any_queue_leaves_a_table_that_is_read(
+    store: StoreBuilder, queue_id: int
+) -> None:
+    deleted(told(store, {T0: 4}), ("T0", queue_id))
+
+    started(store, {T0: 4})

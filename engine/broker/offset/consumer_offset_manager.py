@@ -383,7 +383,7 @@ class ConsumerOffsetManager:
             gone_told = _take(self._told_offset_table, part)
             _take(self._pull_offset_table, part)
         try:
-            if gone:
+            if gone or self._is_kept(part):
                 REMOVED.hit()
                 self.persist()
             yield
@@ -397,6 +397,14 @@ class ConsumerOffsetManager:
             raise
         with self._lock:
             self._under_removal.remove(part)
+
+    def _is_kept(self, part: Part) -> bool:
+        """Whether the file has offsets of a part, be they gone from memory.
+
+        A group that is given another's offsets loses its own in memory alone.
+        """
+        text = self._file.kept.decode()
+        return bool(text) and bool(_take(_offsets_in(text)[0], part))
 
     def _is_past_the_end(self, topic: str, queue_id: int, offset: int) -> bool:
         return self._end_of is not None and offset > self._end_of(topic, queue_id)
@@ -462,10 +470,7 @@ class ConsumerOffsetManager:
 
         Source: ConsumerOffsetManager#decode, for which empty text is a table too.
         """
-        found = read_json(text)
-        if not isinstance(found, dict):
-            raise ValueError("a table of offsets is an object")
-        table = _table_of(found.get("offsetTable", {}))
+        table, found = _offsets_in(text)
         version = DataVersion(self.data_version.timestamp)
         if "dataVersion" in found:
             version.assign(found["dataVersion"])
@@ -485,6 +490,14 @@ class Part:
         """Whether such offsets belong to the part; queue_id -1: of any queue."""
         is_of = self.topic in ("", topic) and self.group in ("", group)
         return is_of and (-1 in (self.queue_id, queue_id) or self.queue_id == queue_id)
+
+
+def _offsets_in(text: str) -> tuple[OffsetTable, dict[JsonKey, Json]]:
+    """The offsets in the text of a file, and all that it holds."""
+    found = read_json(text)
+    if not isinstance(found, dict):
+        raise ValueError("a table of offsets is an object")
+    return _table_of(found.get("offsetTable", {})), found
 
 
 def _take(table: OffsetTable, part: Part) -> OffsetTable:

@@ -309,7 +309,8 @@ def _decode(text: str) -> tuple[int, int, bool, dict[QueueKey, Ends]]:
 
 def _key_of(key: JsonKey) -> QueueKey:
     topic, _, queue_id = f"{key}".rpartition("@")
-    return topic, number_of(queue_id)
+    number = number_of(queue_id.removeprefix("-"))  # a deletion may name it
+    return topic, -number if queue_id.startswith("-") else number
 
 
 def _ends_of(flat: Json, life: int) -> Ends:
