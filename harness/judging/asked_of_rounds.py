@@ -94,7 +94,7 @@ def _ask_fl_13_of_replicas(at: PositionsSeen) -> Breaches:
     on=RoundTurned,
     needs=(
         *(*ON_THE_MEDIUM, Fact.DISK_WORKED, Fact.READABLE, Fact.LOSES_POWER),
-        *(Fact.UNTOUCHED, Fact.UNDAMAGED_LOG, Fact.NOTHING_RAISED),
+        *(Fact.UNTOUCHED, Fact.UNDAMAGED_LOG, Fact.NOTHING_RAISED, Fact.STEPS_IN),
     ),
     where=lambda at: counted(at) is not None,
 )

@@ -210,7 +210,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     RoundOver: (*TELLS_ALL, Fact.TURNS_SERVICES),
     RoundTurned: (*TELLS_ALL, Fact.TURNS_SERVICES, Fact.HAS_CLOCK),
     ServiceAsked: (*TELLS_ALL, Fact.TURNS_SERVICES),
-    RoundHindered: (*TELLS_ALL, Fact.TURNS_SERVICES),
+    RoundHindered: (*TELLS_ALL, Fact.TURNS_SERVICES, Fact.RUNS_SEVERAL),
     PutsWaited: (Fact.HAS_CLOCK, Fact.RUNS_SEVERAL),
     FileTaken: (*TELLS_ALL, Fact.LOSES_POWER),
     IndexFilesMade: (*TELLS_ALL, Fact.HAS_CLOCK, Fact.LOSES_POWER),

@@ -87,6 +87,7 @@ class Fact(Enum):
     STORES_AS_ROCKETMQ = "the subject has RocketMQ's files, records and refusals"
     TURNS_SERVICES = "the subject's services run only when the harness runs them"
     HAS_CLOCK = "the subject's time moves only when the harness moves it"
+    STEPS_IN = "the subject counts its disk actions, and something may happen at each"
     RUNS_SEVERAL = "several ops can run in the subject at the same time"
     LOSES_POWER = "the subject tells which data it has not synced"
     TAKES_DAMAGE = "the subject's files can be changed while it is down"

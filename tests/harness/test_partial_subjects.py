@@ -158,7 +158,6 @@ def test_a_protocol_is_named_as_its_capability() -> None:
 def test_a_capability_that_laws_need_has_a_fact_of_its_name() -> None:
     lets_be_tried = {
         Capability.CHANGES_CONFIG,
-        Capability.STEPS_IN,
         Capability.MEETS_FAULTS,
         Capability.TAKES_SNAPSHOTS,
     }
