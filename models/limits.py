@@ -89,8 +89,8 @@ PAUSE_MS_MIN: Final = 10
 FILTER_BITS: Final = 3
 """Positions that a filter has in a bit map; BloomFilter#createByFn, 20 % for 32."""
 
-BIT_MAP_SIZE: Final = 14
-"""The bytes of a bit map: 112 bits, for 32 groups and an error rate of 20 %.
+BIT_MAP_BITS: Final = 112
+"""The bits of a bit map, for 32 groups and an error rate of 20 %.
 
 Source: BrokerConfig#expectConsumerNumUseFilter, #maxErrorRateOfBloomFilter,
 BloomFilter#BloomFilter.

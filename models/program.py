@@ -17,6 +17,7 @@ from crashmq.models.files.message_delay_level import (
     parse_delay_levels,
 )
 from crashmq.models.files.record import RETRY_PREFIX
+from crashmq.models.limits import SHORT_POLLING_MS, SUSPEND_MS
 from crashmq.models.ops import (
     EVENT_CLASSES,
     OP_CLASSES,
@@ -185,6 +186,11 @@ class Setup:
     def has_index(self) -> bool:
         """Whether the store has an index of keys; a file's entry 0 is never used."""
         return self.index_slots > 0 and self.index_entries > 1
+
+    @property
+    def patience_ms(self) -> int:
+        """How long a broker holds a pull at most."""
+        return SUSPEND_MS if self.long_polling else SHORT_POLLING_MS
 
     @property
     def services(self) -> frozenset[ServiceName]:

@@ -12,7 +12,7 @@ from crashmq.engine.common.fastjson import Json, JsonKey, in_hash_order
 from crashmq.engine.store.message.message import java_string_hash
 
 _MAP_BINS = 16  # of a java.util.HashMap
-_INT, _LONG = 1 << 31, 1 << 63
+_INT = 1 << 31
 
 
 class Bean:
@@ -107,8 +107,7 @@ def number_of(key: JsonKey) -> int:
     Raises:
         ValueError: it is another key.
     """
-    text = key if isinstance(key, int | str) else ""
-    text = f"{text}"
+    text = f"{key}" if isinstance(key, int | str) else ""
     if not (text.isascii() and text.isdecimal()):
         raise ValueError(f"the key {key!r} is no number")
     return int(text)

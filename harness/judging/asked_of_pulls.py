@@ -34,7 +34,6 @@ from crashmq.models.laws.long_polling import (
     may_ask_for,
     name_of_pull,
     no_wakeup_is_lost,
-    patience_ms,
     refused_for_its_group,
     refused_for_its_topic,
     woken_for_a_reason,
@@ -76,11 +75,6 @@ def _sleeps_for_certain(at: PullAsleep) -> bool:
     setup, topic = at.known.setup, at.pull.op.topic
     is_woken_by_tags = setup.long_polling and not setup.filters_retries_of(topic)
     return is_woken_by_tags and _is_settled(at, topic)
-
-
-def _patience_ms(at: Moment) -> int:
-    """How long the broker holds a pull."""
-    return patience_ms(long_polling=at.known.setup.long_polling)
 
 
 @asked(
@@ -129,7 +123,7 @@ def _ask_lp_4(at: PullAnswered) -> Breaches:
         at.pull,
         at.answer,
         at.answered_ms - at.open.asked_ms,
-        0 if step.is_stopping else _patience_ms(at),
+        0 if step.is_stopping else at.known.setup.patience_ms,
         may_fail=fails or step.is_stopping,
         may_wake=_may_wake(at),
     )
@@ -142,7 +136,8 @@ def _ask_lp_4(at: PullAnswered) -> Breaches:
 )
 def _ask_lp_5(at: PullsLookedAt) -> Breaches:
     held = [pair for pair in at.held if _is_settled(at, pair[0].op.topic)]
-    return a_look_answers_all_that_is_due.judge(held, at.now_ms, _patience_ms(at))
+    patience_ms = at.known.setup.patience_ms
+    return a_look_answers_all_that_is_due.judge(held, at.now_ms, patience_ms)
 
 
 @asked(a_pull_commits_once, on=OffsetBehindPull)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from crashmq.harness.judging.asking import Breaches, asked
-from crashmq.models.knowledge.counted import counted
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.knowledge import LOG
 from crashmq.models.knowledge.moments import PositionsSeen
 from crashmq.models.knowledge.moments_of_rounds import (
     IndexFilesMade,
     PutsWaited,
+    RoundCounted,
     RoundHindered,
     RoundTurned,
     ServiceAsked,
@@ -91,17 +91,14 @@ def _ask_fl_13_of_replicas(at: PositionsSeen) -> Breaches:
 
 @asked(
     rounds_count_right,
-    on=RoundTurned,
+    on=RoundCounted,
     needs=(
         *(*ON_THE_MEDIUM, Fact.DISK_WORKED, Fact.READABLE, Fact.LOSES_POWER),
         *(Fact.UNTOUCHED, Fact.UNDAMAGED_LOG, Fact.NOTHING_RAISED, Fact.STEPS_IN),
     ),
-    where=lambda at: counted(at) is not None,
 )
-def _ask_run_10(at: RoundTurned) -> Breaches:
-    done, bounds = at.done, counted(at)
-    assert bounds is not None
-    return rounds_count_right.judge(done.service, done.work, *bounds)
+def _ask_run_10(at: RoundCounted) -> Breaches:
+    return rounds_count_right.judge(at.done.service, at.done.work, at.least, at.most)
 
 
 @asked(hindered_rounds_raise, on=RoundHindered)

@@ -11,15 +11,6 @@ Austin Appleby's MurmurHash3_x64_128.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final
-
-BITS_OF_A_GROUP: Final = 3
-BITS_OF_A_MAP: Final = 112
-"""Of a broker that was told nothing else: 20 percent of errors with 32 groups.
-
-Source: BrokerConfig#maxErrorRateOfBloomFilter, #expectConsumerNumUseFilter,
-BloomFilter#BloomFilter.
-"""
 
 _WORD = 1 << 64
 _FACTORS = (0x87C37B91114253D5, 0x4CF5AD432745937F)

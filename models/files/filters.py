@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from crashmq.models.files.bloom_bits import BITS_OF_A_GROUP, BITS_OF_A_MAP
 from crashmq.models.files.broker_json import read_table
 from crashmq.models.files.record import Bytes
+from crashmq.models.limits import BIT_MAP_BITS, FILTER_BITS
 
 FILTERS_PATH = "config/consumerFilter.json"
 FILTERS_BACKUP = f"{FILTERS_PATH}.bak"
@@ -95,7 +95,7 @@ def whole_filters(files: Mapping[str, Bytes]) -> FilterRows | None:
 def _fits(entry: FilterEntry) -> bool:
     shape = len(entry.bit_pos), entry.bit_num
     is_within = all(0 <= one < entry.bit_num for one in entry.bit_pos)
-    return is_within and shape == (BITS_OF_A_GROUP, BITS_OF_A_MAP)
+    return is_within and shape == (FILTER_BITS, BIT_MAP_BITS)
 
 
 def _entries_of(found: Any) -> Iterator[FilterEntry]:

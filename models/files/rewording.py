@@ -8,7 +8,6 @@ must load the result, or take the backup, or refuse.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Final, NamedTuple
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s{}\[\]:,"]+|[{}\[\]:,]')
@@ -35,42 +34,19 @@ class _Member(NamedTuple):
     end: int
 
 
-def _with_unknown(member: _Member) -> str:
-    return f'"added":1,{member.key}:{member.value},"more":{{"a":[1,"b"]}}'
-
-
-def _twice(member: _Member) -> str:
-    return f"{member.key}:{member.value},,{member.key}:{member.value},"
-
-
-def _with_spaces(member: _Member) -> str:
-    return f"\r\n {member.key} :\t{member.value}\n"
-
-
-def _with_comments(member: _Member) -> str:
-    return f"/* by hand */{member.key}: // was 5\n {member.value}"
-
-
-def _in_single_quotes(member: _Member) -> str:
-    return f"'{member.key.strip(chr(34))}':{member.value}"
-
-
-def _without_quotes(member: _Member) -> str:
-    return f"{member.key.strip(chr(34))}:{member.value}"
-
-
-def _under_a_word(member: _Member) -> str:
-    return f"true:{member.value}"
-
-
-def _under_null(member: _Member) -> str:
-    return f"null:{member.value}"
-
-
-_OTHERWISE: Final[tuple[Callable[[_Member], str], ...]] = (
-    *(_with_unknown, _twice, _with_spaces, _with_comments),
-    *(_in_single_quotes, _without_quotes, _under_a_word, _under_null),
+_OTHERWISE: Final = (
+    '"added":1,{key}:{value},"more":{{"a":[1,"b"]}}',
+    "{key}:{value},,{key}:{value},",
+    "\r\n {key} :\t{value}\n",
+    "/* by hand */{key}: // was 5\n {value}",
+    "'{bare}':{value}",
+    "{bare}:{value}",
+    "true:{value}",
+    "null:{value}",
 )
+"""A member beside unknown ones, twice, with spaces, with comments, in single quotes or
+none, and under a word; ``bare`` is its key without quotes."""
+
 _WAYS: Final = 6
 """One of so many changes leaves the member out, one writes it otherwise."""
 
@@ -95,7 +71,9 @@ def reworded(text: str, at: int, change: int) -> str | None:
         case 0:
             told = ""
         case 1:
-            told = _OTHERWISE[number % len(_OTHERWISE)](member)
+            key, value = member.key, member.value
+            written = _OTHERWISE[number % len(_OTHERWISE)]
+            told = written.format(key=key, value=value, bare=key.strip('"'))
         case _:
             instead = _instead_of(member.value)
             told = f"{member.key}:{instead[number % len(instead)]}"

@@ -19,7 +19,6 @@ from crashmq.models.history import (
     TakenAway,
 )
 from crashmq.models.knowledge.moments import At
-from crashmq.models.knowledge.moments_of_rounds import RoundTurned
 
 _CLEANERS: Final = frozenset({"clean_commit_log", "clean_consume_queue"})
 _DATA: Final = ("commitlog/", "consumequeue/", "consumequeue_ext/", "index/")
@@ -38,13 +37,13 @@ class Counted(NamedTuple):
     most: int
 
 
-def counted(at: RoundTurned) -> Counted | None:
-    """How much work a round did; None: nobody outside can count it.
+def counted(at: At, done: RoundDone, number: int) -> Counted | None:
+    """How much work a round did that ended as entry ``number`` of the step.
 
-    Rounds of the host that ran amid it are no work of its own, so nothing is counted.
+    None: nobody outside can count it. Rounds of the host that ran amid it are no work
+    of its own, so nothing is counted.
     """
-    done, entries = at.done, at.step.entries
-    events = [entry.event for entry in entries[done.began : at.number]]
+    events = [entry.event for entry in at.step.entries[done.began : number]]
     if any(isinstance(event, RoundDone) for event in events):
         return None
     if done.service in _CLEANERS:
@@ -58,19 +57,19 @@ def counted(at: RoundTurned) -> Counted | None:
         return Counted(answered, answered) if not _has_consumers(at) else None
     if done.service == "deliver_delayed":
         return _delivered(at, events)
-    return _flushed(at)
+    return _flushed(at, done)
 
 
 def _exactly(number: int) -> Counted:
     return Counted(number, number)
 
 
-def _has_consumers(at: RoundTurned) -> bool:
+def _has_consumers(at: At) -> bool:
     consumption = at.known.consumption
     return bool(consumption.living or consumption.newest)
 
 
-def _delivered(at: RoundTurned, events: list[Happening]) -> Counted | None:
+def _delivered(at: At, events: list[Happening]) -> Counted | None:
     """The messages of which copies were put; None if others may have been passed."""
     model = at.known.model
     is_addressed = all(
@@ -97,12 +96,11 @@ def _is_of_a_delivery(asked: Happening) -> bool:
     return any(message.is_delivered for message in asked.messages)
 
 
-def _flushed(at: RoundTurned) -> Counted | None:
+def _flushed(at: At, done: RoundDone) -> Counted | None:
     """The files that a flush of queues or of the index has surely synced, and all.
 
     The medium is known at the end of the step, so it must have been the only round.
     """
-    done = at.done
     if done.unsynced is None or len(at.step.turned) > 1:
         return None
     left, before = at.look.unsynced_from(), dict(done.unsynced)
@@ -116,7 +114,7 @@ def _flushed(at: RoundTurned) -> Counted | None:
     return Counted(len(synced), len(queues))
 
 
-def due_index_files(at: At | RoundTurned, done: RoundDone) -> list[str]:
+def due_index_files(at: At, done: RoundDone) -> list[str]:
     """The full index files all of whose records were flushed when a round began."""
     index = at.look.image().index(at.known.setup.index_slots)
     return [

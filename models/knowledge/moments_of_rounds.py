@@ -36,6 +36,21 @@ class RoundTurned(Moment):
 
 
 @dataclass(slots=True)
+class RoundCounted(Moment):
+    """A round of a service whose work can be counted from outside.
+
+    Attributes:
+        done: the round.
+        least: of the work that it has to report.
+        most: of the same.
+    """
+
+    done: RoundDone
+    least: int
+    most: int
+
+
+@dataclass(slots=True)
 class RoundHindered(Moment):
     """Calls to the disk failed amid rounds of a service that nothing else ran beside.
 

@@ -178,9 +178,8 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
     known = at.known.consumption
     at.known.progress.pulls.pulls_on(known.key_of(queue))
     share = known.shares.get(queue)
-    wanted = _wanted(at, queue)
-    if _may_be_answered_as_before(at, queue):
-        wanted = None
+    is_unsure = _may_be_answered_as_before(at, queue)
+    wanted = None if is_unsure else _wanted(at, queue)
     if share is not None:
         goes_on = share.pulls(queue_offset)
         expected = (share.asked, *share.ends)
@@ -242,8 +241,8 @@ def _owes_from(at: At, queue: OneQueue, begin: int, taken: Taken) -> None:
     """
     known = at.known.consumption
     key, owed = known.key_of(queue), known.owed
-    is_first = taken.life == known.life and not known.has_another(queue)
-    is_first = is_first and not taken.is_second
+    is_second = taken.is_second or known.has_another(queue)
+    is_first = taken.life == known.life and not is_second
     owed.begins(key, begin, is_anew=taken.is_anew(begin) and is_first)
     if taken.may_be_anew:
         owed.began_again_at(key, begin)

@@ -22,13 +22,14 @@ from crashmq.models.history import (
     TakenAway,
     TimePassed,
 )
-from crashmq.models.knowledge.counted import due_index_files
+from crashmq.models.knowledge.counted import counted, due_index_files
 from crashmq.models.knowledge.knowledge import QUEUES
 from crashmq.models.knowledge.moments import At, Moment
 from crashmq.models.knowledge.moments_of_rounds import (
     FileTaken,
     IndexFilesMade,
     PutsWaited,
+    RoundCounted,
     RoundHindered,
     RoundTurned,
     ServiceAsked,
@@ -68,6 +69,9 @@ def walk_turned(at: At) -> Iterator[Moment]:
     for number, done in step.turned if not step.starts else ():
         is_set_back = is_clear and rounds.is_set_back(done)
         takes_all = rounds.takes_all(done) if is_clear else None
+        bounds = counted(at, done, number)
+        if bounds is not None:
+            yield RoundCounted(*at, done, *bounds)
         yield RoundTurned(
             *(*at, done, number, takes_all, is_set_back),
             *(rounds.begun_at, rounds.durable_until, rounds.index_until),

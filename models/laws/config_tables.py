@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
-from crashmq.models.files.bloom_bits import BITS_OF_A_GROUP, BITS_OF_A_MAP
 from crashmq.models.files.config_files import (
     BACKUP,
     ENDS_PATH,
@@ -35,6 +34,7 @@ from crashmq.models.files.table_shapes import VERSION_FIELDS
 from crashmq.models.knowledge.topics import QUEUES_OF_A_TOPIC
 from crashmq.models.laws.judged import Judged
 from crashmq.models.laws.registry import law
+from crashmq.models.limits import BIT_MAP_BITS, FILTER_BITS
 from crashmq.models.verdict import Violation
 
 _READ_WRITE: Final = 6
@@ -346,8 +346,8 @@ def _wrong_filters(topic: str, found: Any) -> Iterator[tuple[str, str, str]]:
         bloom = fields.get("bloomFilterData", {})
         yield from _wrong_fields(where, bloom, bits)
         shape = (len(bloom["bitPos"]), bloom["bitNum"]) if {*bloom} >= bits else ()
-        if shape and shape != (BITS_OF_A_GROUP, BITS_OF_A_MAP):
-            expected = f"{BITS_OF_A_GROUP} of {BITS_OF_A_MAP}"
+        if shape and shape != (FILTER_BITS, BIT_MAP_BITS):
+            expected = f"{FILTER_BITS} of {BIT_MAP_BITS}"
             yield where, f"{shape[0]} bits of {shape[1]}", expected
         born, died = fields.get("bornTime", 0), fields.get("deadTime", 0)
         if fields.get("dead") is not (died >= born):

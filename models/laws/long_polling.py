@@ -16,17 +16,11 @@ from crashmq.models.knowledge.pulls import OpenPull
 from crashmq.models.knowledge.reference import VisibleQueue
 from crashmq.models.laws.reading import wanted_tags
 from crashmq.models.laws.registry import law
-from crashmq.models.limits import SHORT_POLLING_MS, SUSPEND_MS
 from crashmq.models.observations import CODES_OF_READS, BrokerCode, BrokerPulled
 from crashmq.models.ops import PullThroughBroker
 from crashmq.models.verdict import Violation
 
 SCAN_ENTRIES_MAX = 800
-
-
-def patience_ms(*, long_polling: bool) -> int:
-    """How long a broker holds a pull at most."""
-    return SUSPEND_MS if long_polling else SHORT_POLLING_MS
 
 
 def name_of_pull(pull: PullThroughBroker) -> str:

@@ -27,7 +27,7 @@ from crashmq.models.files.record import Bytes, Record, is_light_queue
 from crashmq.models.files.store_image import StoreImage
 from crashmq.models.laws.judged import Judged
 from crashmq.models.laws.registry import law
-from crashmq.models.limits import BIT_MAP_SIZE, FILTER_BITS
+from crashmq.models.limits import BIT_MAP_BITS, FILTER_BITS
 from crashmq.models.verdict import Place, Violation
 
 _FOLDER = "consumequeue_ext/"
@@ -389,7 +389,7 @@ def bit_maps_name_who_asks(
 
 def has_room_for_bit_maps(ext_size: int) -> bool:
     """Whether a file of that size holds an entry with a bit map."""
-    return ext_size - EXT_END_SIZE >= EXT_UNIT_SIZE_MIN + BIT_MAP_SIZE
+    return ext_size - EXT_END_SIZE >= EXT_UNIT_SIZE_MIN + BIT_MAP_BITS // 8
 
 
 def _has_bits(bit_map: bytes, group: str, topic: str) -> bool:

@@ -190,8 +190,7 @@ def _let_time_pass(
     chance, add = draft.chance, draft.add
     add(*pulls)
     if chance.coin():
-        limit = SUSPEND_MS if draft.setup.long_polling else SHORT_POLLING_MS
-        add(*lapse(chance, limit, (LOOK,)))
+        add(*lapse(chance, draft.setup.patience_ms, (LOOK,)))
         return
     add(AdvanceClock(chance.pick(TIMES_MS)))
     if chance.coin():

@@ -16,8 +16,6 @@ from crashmq.models.limits import (
     PULL_MAX_IDLE_MS,
     PUT_OFF_MS,
     QUEUE_LOCK_MS,
-    SHORT_POLLING_MS,
-    SUSPEND_MS,
 )
 from crashmq.models.ops import AdvanceClock, Op
 from crashmq.models.program import COMMIT_THOROUGH_MS, FLUSH_THOROUGH_MS, HOUR_MS, Setup
@@ -38,7 +36,7 @@ def limits_of(setup: Setup) -> tuple[int, ...]:
     limits = list(OF_STORES)
     if setup.keeps_progress:
         limits += OF_BROKERS
-        limits.append(SUSPEND_MS if setup.long_polling else SHORT_POLLING_MS)
+        limits.append(setup.patience_ms)
     if setup.delivers_delayed:
         limits += [setup.delay_levels.delay_ms(level) for level in (1, 2, 3)]
     if setup.cleans:

@@ -278,7 +278,8 @@ def _of_many_files(program: Program, chance: Chance) -> Program:
 
     A mark holds the sums of at most ``SUMS_MAX`` of them.
     """
-    ops, put = [*program.ops], _last_put([*program.ops])
+    ops = [*program.ops]
+    put = _last_put(ops)
     if not put:
         return _record_durable(program, chance)
     at = chance.below(len(ops) + 1)

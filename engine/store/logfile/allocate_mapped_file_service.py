@@ -119,11 +119,12 @@ class AllocateMappedFileService:
             if file is not None:
                 DISCARDED.hit()
                 file.destroy()
-                self._disk.sync_dir(self._path)
             elif self._unmade and self._disk.exists(self._unmade):
                 LEFT_OVER.hit()
                 self._disk.remove(self._unmade)
-                self._disk.sync_dir(self._path)
+            else:
+                return
+            self._disk.sync_dir(self._path)
 
     def close(self) -> None:
         """Close the prepared file if it is unused; it stays on the disk."""
