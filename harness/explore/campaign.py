@@ -22,7 +22,11 @@ from crashmq.harness.explore.closing import to_close
 from crashmq.harness.explore.crash_point import CrashPoint, record
 from crashmq.harness.explore.explorer import Explorer, Found
 from crashmq.harness.explore.limits import Limits
-from crashmq.harness.guards.interrupts import held_back, left_to_parent
+from crashmq.harness.guards.interrupts import (
+    held_back,
+    left_to_parent,
+    new_interpreters,
+)
 from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import applied
 from crashmq.models.program import Program
@@ -207,7 +211,7 @@ def run_jobs(jobs: Iterator[Job], workers: int, budget_s: float) -> Iterator[Res
                 return
             yield run_job(job, deadline)
         return
-    context = multiprocessing.get_context("spawn")
+    context = new_interpreters()
     stop = context.RawValue("b", 0)
     with ProcessPoolExecutor(workers, context, _be_a_worker, (stop,)) as pool:
         waiting: set[Future[Result]] = set()

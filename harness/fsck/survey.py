@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from crashmq.harness.fsck.as_found import Tell
 from crashmq.harness.fsck.store_files import Found
-from crashmq.harness.guards.interrupts import left_to_parent
+from crashmq.harness.guards.interrupts import (
+    held_back,
+    left_to_parent,
+    new_interpreters,
+)
 from crashmq.models.files.deleted import DELETED_PATH
 from crashmq.models.files.left_out import NOTHING, LeftOut
 from crashmq.models.files.log import QueueKey, common_size
@@ -60,9 +63,11 @@ def by_processes(workers: int) -> Runner:
     """Read splits with this many processes."""
 
     def run(read: Read, splits: list[Split]) -> Iterator[SplitScan]:
-        context = get_context("spawn")
+        context = new_interpreters()
         with ProcessPoolExecutor(workers, context, left_to_parent) as pool:
-            yield from pool.map(read, splits)
+            with held_back():  # it starts the workers
+                scans = pool.map(read, splits)
+            yield from scans
 
     return run
 

@@ -21,7 +21,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from multiprocessing.context import SpawnContext
 
 CODE = 130  # what a shell says of a command that an interrupt ended
 ONE_PRESS_S = 0.3  # who passes a signal on may send it once more
@@ -139,6 +142,20 @@ def held_back() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def new_interpreters() -> SpawnContext:
+    """The context of worker processes that are new interpreters.
+
+    Python's resource tracker is running when this returns. Python lets interrupts
+    through when it starts one, so that ``held_back`` would not hold during the start
+    of the first worker.
+    """
+    # Most commands start no worker, and each is up sooner without this module.
+    from multiprocessing import get_context, resource_tracker
+
+    resource_tracker.ensure_running()
+    return get_context("spawn")
 
 
 def left_to_parent() -> None:

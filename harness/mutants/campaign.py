@@ -6,12 +6,15 @@ hunts themselves run in children of it. Each row is yielded as its hunt ends.
 
 from __future__ import annotations
 
-import multiprocessing
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from crashmq.harness.guards.interrupts import held_back, left_to_parent
+from crashmq.harness.guards.interrupts import (
+    held_back,
+    left_to_parent,
+    new_interpreters,
+)
 from crashmq.harness.mutants.examine import examine
 from crashmq.harness.mutants.hunt import Hunt
 from crashmq.harness.mutants.mutation import Edit, Mutant
@@ -69,7 +72,7 @@ def run_campaign(hunts: Sequence[Hunt], workers: int) -> Iterator[HuntRecord]:
     if workers == 1 or len(hunts) <= 1:
         yield from map(examine, hunts)
         return
-    context = multiprocessing.get_context("spawn")
+    context = new_interpreters()
     with held_back():
         pool = context.Pool(min(workers, len(hunts)), left_to_parent)
     with pool:

@@ -232,6 +232,28 @@ main()
     assert (end.returncode, end.stderr) == (0, "")
 
 
+def test_an_interrupt_is_held_back_while_the_first_worker_starts() -> None:
+    program = """
+import os, signal
+from multiprocessing import resource_tracker
+from crashmq.harness.guards.interrupts import held_back, new_interpreters
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+new_interpreters()
+try:
+    with held_back():
+        resource_tracker.getfd()  # as the start of each worker does
+        os.kill(os.getpid(), signal.SIGINT)
+        print("held back")
+except KeyboardInterrupt:
+    print("delivered")
+"""
+    command = [sys.executable, "-c", program]
+    end = subprocess.run(command, check=True, capture_output=True, text=True)
+
+    assert end.stdout.split("\n") == ["held back", "delivered", ""]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("after_s", [0.1, 0.4, 1.1, 2.3, 4.1])

@@ -9,14 +9,17 @@ that are judged equivalent are searched no further.
 from __future__ import annotations
 
 import json
-import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from crashmq.harness.guards.interrupts import held_back, left_to_parent
+from crashmq.harness.guards.interrupts import (
+    held_back,
+    left_to_parent,
+    new_interpreters,
+)
 from crashmq.harness.mutants.mutation import Edit, Mutant
 from crashmq.harness.mutants.operators.equivalent import equivalent_mutants
 from crashmq.harness.mutants.operators.generate import Drawing, Made, sample
@@ -289,7 +292,7 @@ def _by_processes(
     if workers == 1 or len(tasks) <= 1:
         yield from map(work, tasks)
         return
-    context = multiprocessing.get_context("spawn")
+    context = new_interpreters()
     with held_back():
         pool = context.Pool(min(workers, len(tasks)), left_to_parent)
     with pool:
