@@ -40,6 +40,14 @@ def read_offsets(data: bytes) -> OffsetRows | None:
     return tuple(sorted(rows.items()))
 
 
+@lru_cache(maxsize=64)
+def empty_rows(data: bytes) -> frozenset[tuple[str, str]]:
+    """Group and topic of each row without a queue, as only an edited table has."""
+    table = read_offset_table(data) or {}
+    keys = [key.partition("@") for key, offsets in table.items() if offsets == {}]
+    return frozenset([(group, topic) for topic, _, group in keys])
+
+
 def whole_offsets(files: Mapping[str, Bytes]) -> OffsetRows | None:
     """The rows that a start must load; see ``rows_to_load``."""
     return rows_to_load(files, OFFSETS_PATH, read_offsets)

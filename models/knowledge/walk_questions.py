@@ -14,7 +14,12 @@ from crashmq.models.files.config_files import (
     config_pair,
     fields_told,
 )
-from crashmq.models.files.offsets import OffsetKey
+from crashmq.models.files.offsets import (
+    OFFSETS_BACKUP,
+    OFFSETS_PATH,
+    OffsetKey,
+    empty_rows,
+)
 from crashmq.models.history import OffsetSent, PullReceived, PullSent
 from crashmq.models.knowledge.knowledge import CONFIG
 from crashmq.models.knowledge.locks import LOCK_MS, NOBODY, UNSURE
@@ -79,15 +84,23 @@ def saw_answer(
 
 
 def _names_of_offsets(at: At, ask: AskBroker, names: tuple[str, ...]) -> NamesAnswered:
-    """The moment of an answer that names the topics of a group, or the other way."""
+    """The moment of an answer that names the topics of a group, or the other way.
+
+    RocketMQ names a row that has no queue as well.
+    """
     progress = at.known.progress
+    files = at.look.files()
+    tables = [files[one] for one in (OFFSETS_PATH, OFFSETS_BACKUP) if one in files]
+    empty = {row for table in tables for row in empty_rows(bytes(table))}
     if ask.question == "topics_of_group":
         keys, of_name = progress.keys_of(group=ask.group), _topic_of
+        may = {topic for group, topic in empty if group == ask.group}
     else:
         keys, of_name = progress.keys_of(topic=ask.topic), _group_of
+        may = {group for group, topic in empty if topic == ask.topic}
     keys = [key for key in keys if SEPARATOR not in key[0] + key[1]]
     must = {of_name(key) for key in keys if NO_OFFSET not in progress.of(key)}
-    may = {of_name(key) for key in keys if progress.of(key) != {NO_OFFSET}}
+    may |= {of_name(key) for key in keys if progress.of(key) != {NO_OFFSET}}
     return NamesAnswered(*at, ask, names, frozenset(must), frozenset(may))
 
 

@@ -244,9 +244,10 @@ def _adopt_around(
 def _listed_from(known: Knowledge, found: StoreImage, mark: Mark | None) -> int:
     """From which phy_offset on a start around damage can tell that something is gone.
 
-    A start that was cut short may have noted in the mark where the log begins by now.
+    Another program may have expired the log's first files. A start that was cut short
+    may have noted in the mark where the log begins by now.
     """
-    if mark is None:
+    if mark is None or found.is_of_others:
         return min([file.base for file in found.commit_log.files], default=0)
     return mark.log_min_offset if known.end is End.UNKNOWN else 0
 
