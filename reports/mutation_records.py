@@ -29,7 +29,7 @@ class HuntRecord:
     difficulty: int
     policy: str  # "" is the whole portfolio
     seed: int
-    outcome: str  # killed, survived, defect
+    outcome: str  # killed, survived, unconfirmed, defect
     law: str = ""  # of the kill; "timeout", "died" where no law had spoken
     is_named: int = 0  # 1 if the mutant names the law
     message: str = ""

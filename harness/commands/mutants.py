@@ -44,6 +44,7 @@ from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 
 CI_BUDGET_S = 20.0
 EVERY_POLICY = "all"
+WITH_A_CASE = ("killed", "unconfirmed")
 
 
 @click.command()
@@ -213,7 +214,7 @@ def _save(
         out.mkdir(parents=True, exist_ok=True)
         for row in rows:
             is_new = row.mutant not in {*cases, CANARY.id}
-            if row.outcome == "killed" and row.program and is_new:
+            if row.outcome in WITH_A_CASE and row.program and is_new:
                 path = out / "cases" / f"{row.mutant or 'clean'}{SUFFIX}"
                 case_of(row).save(path)
                 cases[row.mutant] = path
@@ -250,6 +251,8 @@ def _tell(
         if row.outcome == "defect":
             last = row.message.strip().splitlines()[-1:]
             say(f"  ! {row.mutant or 'clean engine'}: {''.join(last)}")
+        elif row.outcome == "unconfirmed":
+            say(f"  ! {row.mutant}: not confirmed, {row.message.partition(';')[0]}")
         elif row.mutant in ("", CANARY.id):
             name = "canary" if row.mutant else "clean engine"
             under = f" under {row.policy}" if row.policy else ""

@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass
 
 from crashmq.harness.failures.shrink import NothingToShrink, shrink
+from crashmq.harness.mutants.confirming import why_unconfirmed
 from crashmq.harness.mutants.failure_signature import failure_signature, mildest_profile
 from crashmq.harness.mutants.first_divergence import first_divergence, moves_of
 from crashmq.harness.mutants.hunt import DIED, HANG, Hunt, HuntResult, hunt
@@ -60,6 +61,8 @@ def examine(task: Hunt) -> HuntRecord:
         started = time.monotonic()
         _cut_down(record, task, found, found.program)
         record.shrink_us = round((time.monotonic() - started) * 1e6)
+    if task.mutant is not None and (doubt := why_unconfirmed(task.mutant, found)):
+        record.outcome, record.message = "unconfirmed", f"{doubt}; {record.message}"
     return record
 
 

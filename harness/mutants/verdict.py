@@ -1,8 +1,8 @@
 """Verdict: the result of a campaign: a sentence, an exit code, the numbers.
 
-Exit codes: 1 if the clean engine violated a law or a mutant survived; else 5 if a hunt
-could not be carried out or the canary was missed; else 0. The canary is a bug that
-every search finds; it is checked and not counted.
+Exit codes: 1 if the clean engine violated a law, a mutant survived, or a kill was not
+confirmed; else 5 if a hunt could not be carried out or the canary was missed; else 0.
+The canary is a bug that every search finds; it is checked and not counted.
 """
 
 from __future__ import annotations
@@ -67,6 +67,11 @@ def verdict_of(rows: Sequence[HuntRecord]) -> Verdict:
         for row in rows
         if row.outcome == "defect"
     )
+    doubts = [
+        f"{row.mutant} (seed {row.seed}): {row.message.partition(';')[0]}"
+        for row in rows
+        if row.outcome == "unconfirmed"
+    ]
     if any(row.mutant == CANARY.id and row.outcome == "survived" for row in rows):
         defects = (f"{CANARY.id} was not found, so nothing here is known", *defects)
     killed = len(found) - len(survivors)
@@ -75,12 +80,14 @@ def verdict_of(rows: Sequence[HuntRecord]) -> Verdict:
         sentence = f"Survived: {len(survivors)} of {len(found)} mutants."
     if defects:
         sentence += f" Not judged: {defects[0]}."
+    if doubts:
+        sentence += f" Not confirmed: {doubts[0]}."
     if alarms:
         sentence = f"False alarm: the clean engine was flagged by {alarms[0]}. " + (
             sentence
         )
     code = CLEAN
-    if alarms or survivors:
+    if alarms or survivors or doubts:
         code = VIOLATED
     elif defects:
         code = TOO_LITTLE

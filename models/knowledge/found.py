@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from crashmq.models.appended import Appended
+from crashmq.models.files.config_tables import tables_found
 from crashmq.models.files.deleted import ALL_QUEUES
 from crashmq.models.files.inferred_deletions import LogAfterDeletions, infer_deletions
 from crashmq.models.files.queue import UNIT_SIZE
@@ -49,6 +50,7 @@ class FoundMessage(MessageToPut):
 
 def find(known: Knowledge, files: Mapping[str, bytes]) -> None:
     """Record that a store is started for the first time on files of another program."""
+    known.progress.tables.seen = tables_found(files)
     image = read_store(files, None, known.setup.delay_levels)
     if not _fits(known.setup, image):
         # It is as if damaged: nobody can start a store of other sizes on it.

@@ -325,6 +325,7 @@ def _reset(draft: Draft) -> None:
     for client in its:
         add(TurnConsumer(client, "pull", 2), TurnConsumer(client, "rebalance"))
     add(SOON, *[TurnConsumer(client, "pull", 2) for client in its])
+    add(*[TurnConsumer(client, "persist") for client in its])
 
 
 def _try_again(draft: Draft, client: str) -> None:

@@ -8,16 +8,22 @@ from typing import get_args
 import pytest
 
 from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.mutants import examine as examining
 from crashmq.harness.mutants import hunt as hunting
 from crashmq.harness.mutants.aim import Aim
 from crashmq.harness.mutants.campaign import CANARY, Campaign, outcomes, run_campaign
 from crashmq.harness.mutants.examine import examine
 from crashmq.harness.mutants.failure_signature import failure_signature
-from crashmq.harness.mutants.hunt import DIED, HANG, Hunt, hunt, kind_of
+from crashmq.harness.mutants.hunt import DIED, HANG, Hunt, HuntResult, hunt, kind_of
 from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import Edit, Mutant, applied
 from crashmq.harness.mutants.policies import POLICIES
-from crashmq.harness.mutants.search_slices import FAILURES, SliceRow, run_slice
+from crashmq.harness.mutants.search_slices import (
+    FAILURES,
+    FoundBug,
+    SliceRow,
+    run_slice,
+)
 from crashmq.harness.mutants.search_turns import (
     ROUND,
     SliceKind,
@@ -53,6 +59,20 @@ def test_the_canary_is_found_at_once_and_cut_to_a_case_that_replays() -> None:
     with applied(CANARY):
         again = run_program(from_json(json.loads(row.program)), row.scenario)
     assert (again.law, again.digest) == (row.law, row.digest)
+
+
+@pytest.mark.slow
+def test_a_kill_that_the_mutant_does_not_repeat_does_not_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = FoundBug("CL-1", "said", "soak", "process_kill", Program(Setup(), ()))
+    result = HuntResult(found=found)
+    monkeypatch.setattr(examining, "hunt", lambda _: result)
+
+    row = examine(Hunt(CANARY, 0, 60.0))
+
+    assert row.outcome == "unconfirmed"
+    assert row.message.startswith("on the clean engine passed, with the mutant passed;")
 
 
 @pytest.mark.slow
@@ -199,6 +219,11 @@ def row(mutant: str, outcome: str, policy: str = "", **more: object) -> HuntReco
         ([row("A", "killed"), row("", "killed", law="CL-1")], 1, "False alarm"),
         ([row("A", "killed"), row("CANARY", "survived")], 5, "CANARY was not found"),
         ([row("A", "killed"), row("", "defect")], 5, "Not judged: clean engine"),
+        (
+            [row("A", "unconfirmed", message="on the clean engine CL-1; said")],
+            1,
+            "Not confirmed: A (seed 0): on the clean engine CL-1.",
+        ),
     ],
 )
 def test_the_verdict_says_the_worst_first(

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from crashmq.harness.cli import main
+from crashmq.harness.mutants.confirming import confirmed
 from crashmq.harness.mutants.edits import edited
 from crashmq.harness.mutants.hunt import Hunt, hunt
 from crashmq.harness.mutants.mutation import Edit, Mutant
@@ -41,7 +42,6 @@ from crashmq.harness.mutants.operators.operator_campaign import (
 from crashmq.harness.mutants.operators.operator_hunt import (
     COMPARED,
     OperatorHunt,
-    confirmed,
     differing,
     search,
 )

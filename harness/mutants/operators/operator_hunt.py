@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from crashmq.harness.episodes.episode import run_program
-from crashmq.harness.mutants.hunt import DIED, HANG, Hunt, HuntResult, hunt
+from crashmq.harness.mutants.confirming import REPLAY_TIMEOUT_S, why_unconfirmed
+from crashmq.harness.mutants.hunt import Hunt, HuntResult, hunt
 from crashmq.harness.mutants.mutation import Mutant, applied
 from crashmq.harness.mutants.operators.subjects_of_laws import about
 from crashmq.harness.mutants.search_slices import FoundBug
@@ -23,11 +24,9 @@ from crashmq.harness.mutants.search_turns import SliceKind, program_of
 from crashmq.harness.searches.aiming import perhaps_aimed
 from crashmq.harness.searches.supervised import supervised
 from crashmq.models.program import Program, to_json
-from crashmq.models.verdict import Outcome
 from crashmq.reports.operator_records import OperatorRecord
 
 COMPARED = 120  # programs, half of them neighbours of the corpus
-REPLAY_TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,38 +101,9 @@ def _take_kill(row: OperatorRecord, task: OperatorHunt, found: FoundBug) -> None
     row.outcome = "killed"
     if found.program is not None:
         row.program = json.dumps(to_json(found.program))
-    if found.law in (HANG, DIED) or found.program is None:
-        return  # the hunt has compared it with the clean engine already
-    clean, red = confirmed(task.mutant, found.program, found.scenario)
-    if clean != Outcome.PASSED.value or red not in (found.law, HANG, DIED):
+    if doubt := why_unconfirmed(task.mutant, found):
         row.outcome = "unconfirmed"
-        said = f"on the clean engine {clean or 'no end'}, with the mutant {red}"
-        row.message = f"{said}; {found.message}"
-
-
-def confirmed(mutant: Mutant, program: Program, scenario: str) -> tuple[str, str]:
-    """Run a found program again, on the clean engine and with the mutant planted.
-
-    Returns the two results: the law that was broken, else the outcome (``passed``), or
-    ``timeout`` or ``died`` if the run did not end.
-    """
-
-    def run(with_mutant: int) -> str:
-        if not with_mutant:
-            return _outcome_of(program, scenario)
-        with applied(mutant):
-            return _outcome_of(program, scenario)
-
-    clean, red = (
-        row if isinstance(row, str) else HANG if row.how == "timeout" else DIED
-        for row in supervised(run, (0, 1), REPLAY_TIMEOUT_S)
-    )
-    return clean, red
-
-
-def _outcome_of(program: Program, scenario: str) -> str:
-    result = run_program(program, scenario, keep_trace=False)
-    return result.law if result.outcome is Outcome.VIOLATED else result.outcome.value
+        row.message = f"{doubt}; {found.message}"
 
 
 def differing(mutant: Mutant, seed: int) -> int:
