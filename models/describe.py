@@ -279,9 +279,10 @@ def _describe_broker_pull(op: PullThroughBroker) -> str:
     tagged = "" if op.tags == "*" else f" {how} {op.tags}"
     commits = f", commits {op.commit_offset}" if op.commit_offset >= 0 else ""
     waits = "" if op.suspends else ", does not wait"
+    lite = ", lite" if op.is_lite else ""
     return (
         f"{op.group} pulls {op.topic}/{op.queue_id}{tagged} from {op.queue_offset}, "
-        f"at most {op.max_msg_nums}{commits}{waits}"
+        f"at most {op.max_msg_nums}{commits}{waits}{lite}"
     )
 
 

@@ -125,6 +125,8 @@ Option = Literal[
     "transient_store_buffers",
     "multi_dispatch",
     "on_damage",
+    "lets_read",
+    "takes_lite_pulls",
 ]
 ScheduleKind = Literal["preempt", "pct"]
 Grain = Literal["calls", "lines"]
@@ -763,6 +765,7 @@ class PullThroughBroker:
         suspends: whether the pull may be held, for 15 seconds.
         tags: a tag expression, as in ``PullMessage``; or the expression of another
             type, which the pull carries itself.
+        is_lite: the consumer says that it pulls by itself, without rebalances.
     """
 
     group: str
@@ -774,6 +777,7 @@ class PullThroughBroker:
     suspends: bool = True
     tags: str = "*"
     expression_type: ExpressionType = "TAG"
+    is_lite: bool = False
 
 
 @dataclass(frozen=True, slots=True)

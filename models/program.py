@@ -117,7 +117,9 @@ class Setup:
     ``topic_threshold`` of -1 that is all; else it replaces ``pull_threshold``, divided
     by the number of the consumer's queues, once the consumer has queues. Without
     ``long_polling`` no message wakes a held pull, and it is held for a second at most.
-    With ``posts_subscription`` consumers' pulls carry what they subscribe.
+    With ``posts_subscription`` consumers' pulls carry what they subscribe. Without
+    ``lets_read`` the broker refuses every pull, and without ``takes_lite_pulls`` those
+    that say that they are lite.
     With ``filters_retries`` the broker filters messages of retry topics by their real
     topic. With ``delivers_delayed`` a broker keeps messages with a delay level until
     they are due, and then puts them into their queues; ``message_delay_level`` says
@@ -163,6 +165,8 @@ class Setup:
     pull_interval: int = 0
     long_polling: bool = True
     posts_subscription: bool = False
+    lets_read: bool = True
+    takes_lite_pulls: bool = True
     filters: bool = False
     duplicates: bool = False
     delivers_delayed: bool = False

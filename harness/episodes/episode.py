@@ -54,6 +54,7 @@ from crashmq.models.ops import (
     AdvanceClock,
     AskBroker,
     Capability,
+    ChangeConfig,
     ConfirmLog,
     DeleteManually,
     FillDisk,
@@ -277,6 +278,9 @@ class Episode:
             self._take(Restart(), number)
         if self.is_up and self._judge.known.disk_failed:
             self._take(Restart(), number)
+        if self.is_up and not self._judge.known.setup.lets_read:
+            for op in (Shutdown(), ChangeConfig("lets_read", True), Restart()):
+                self._take(op, number)
         return self.is_up and not self._judge.is_unsure
 
     def go_on(self) -> None:

@@ -34,8 +34,8 @@ from crashmq.models.laws.long_polling import (
     may_ask_for,
     name_of_pull,
     no_wakeup_is_lost,
-    refused_for_its_group,
     refused_for_its_topic,
+    refused_for_permission,
     woken_for_a_reason,
 )
 from crashmq.models.laws.reading import (
@@ -243,34 +243,38 @@ def _is_configured(at: PullAnswered | PullKept | ConsumerAnswered) -> bool:
     """Whether it is known how the group was configured when it was answered."""
     group = at.queue.group if isinstance(at, ConsumerAnswered) else at.pull.group
     step = at.step
-    return not (changes_of_group(group, step) or step.starts or step.crash is not None)
+    is_changed = changes_of_group(group, step) or step.changes
+    return not (is_changed or step.starts or step.crash is not None)
 
 
 def _ask_of_group(at: PullAnswered | PullKept, code: BrokerCode | None) -> Breaches:
     possible = at.known.progress.groups.possible(at.pull.group)
     where = name_of_pull(at.pull)
-    return refused_for_its_group.judge(where, code, possible, broadcasts=False)
+    setup, judge = at.known.setup, refused_for_permission.judge
+    is_barred = not setup.lets_read or (at.pull.is_lite and not setup.takes_lite_pulls)
+    return judge(where, code, possible, broadcasts=False, is_barred=is_barred)
 
 
-@asked(refused_for_its_group, on=PullAnswered, where=_is_configured)
+@asked(refused_for_permission, on=PullAnswered, where=_is_configured)
 def _ask_lp_10(at: PullAnswered) -> Breaches:
     return _ask_of_group(at, at.answer.code)
 
 
-@asked(refused_for_its_group, on=PullKept, where=_is_configured)
+@asked(refused_for_permission, on=PullKept, where=_is_configured)
 def _ask_lp_10_held(at: PullKept) -> Breaches:
     return _ask_of_group(at, None)
 
 
-@asked(refused_for_its_group, on=ConsumerAnswered, where=_is_configured)
+@asked(refused_for_permission, on=ConsumerAnswered, where=_is_configured)
 def _ask_lp_10_of_consumers(at: ConsumerAnswered) -> Breaches:
     client, group, topic, queue_id = at.queue
     possible = at.known.progress.groups.possible(group)
     where = f"pull of {client} in {group} on {topic}/{queue_id}"
-    judge = refused_for_its_group.judge
+    judge, setup = refused_for_permission.judge, at.known.setup
     # Of a pull that carries its subscription a broker does not ask who sends it.
-    broadcasts = False if at.known.setup.posts_subscription else at.broadcasts
-    return judge(where, at.code, possible, broadcasts=broadcasts)
+    broadcasts = False if setup.posts_subscription else at.broadcasts
+    is_barred = not setup.lets_read
+    return judge(where, at.code, possible, broadcasts=broadcasts, is_barred=is_barred)
 
 
 def _was_read(at: PullAnswered) -> bool:

@@ -49,6 +49,8 @@ class Brokers:
             return None
         filters = setup.filters
         config = BrokerConfig(
+            is_readable=setup.lets_read,
+            lite_pull_message_enable=setup.takes_lite_pulls,
             long_polling_enable=setup.long_polling,
             enable_property_filter=filters,
             enable_calc_filter_bit_map=filters,

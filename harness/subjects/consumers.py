@@ -307,6 +307,8 @@ def _asked(pull: PullThroughBroker, told: int) -> PullMessageRequest:
         flag |= PullSysFlag.COMMIT_OFFSET
     if pull.suspends:
         flag |= PullSysFlag.SUSPEND
+    if pull.is_lite:
+        flag |= PullSysFlag.LITE_PULL_MESSAGE
     return PullMessageRequest(
         pull.group,
         pull.topic,

@@ -367,7 +367,8 @@ def _topic_stands(at: Moment) -> bool:
 def _may_consume(at: Moment) -> bool:
     assert isinstance(at, GroupCaughtUp | GroupIdle), at
     group, _, _ = at.key[0].partition("@")  # one that broadcasts reads for itself
-    return group not in at.known.progress.groups.barred
+    known = at.known
+    return known.setup.lets_read and group not in known.progress.groups.barred
 
 
 def _content_is_known(at: Moment) -> bool:

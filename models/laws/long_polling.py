@@ -21,6 +21,8 @@ from crashmq.models.ops import PullThroughBroker
 from crashmq.models.verdict import Violation
 
 SCAN_ENTRIES_MAX = 800
+_REFUSED_LATER = ("TOPIC_NOT_EXIST", "INVALID_PARAMETER", "SUBSCRIPTION_NOT_EXIST")
+"""What a pull is refused with once a broker has looked at its own permission."""
 
 
 def name_of_pull(pull: PullThroughBroker) -> str:
@@ -251,7 +253,7 @@ def refused_for_its_topic(
     Source: PullMessageProcessor#processRequest, its checks of the topic.
     """
     if code == "NO_PERMISSION":
-        return  # its group must not consume, which is looked at first (LP-10)
+        return  # the broker or its group bars it, which is looked at first (LP-10)
     where, seen = name_of_pull(pull), code or "it is held"
     is_queue = queue_nums is None or 0 <= pull.queue_id < queue_nums
     if code == "TOPIC_NOT_EXIST":
@@ -268,16 +270,18 @@ def refused_for_its_topic(
 
 @law(
     "LP-10",
-    "a pull is refused with NO_PERMISSION if and only if its group is configured not "
-    "to consume, or not to broadcast while its consumers broadcast",
+    "a pull is refused with NO_PERMISSION if and only if its broker must not be read, "
+    "or takes no lite pulls and it is one, or its group is configured not to consume, "
+    "or not to broadcast while its consumers broadcast",
     catalogue="I16",
 )
-def refused_for_its_group(
+def refused_for_permission(
     where: str,
     code: str | None,
     possible: Set[GroupConfig],
     *,
     broadcasts: bool | None,
+    is_barred: bool,
 ) -> Iterator[Violation]:
     """Compares the answer to a pull with what an administrator has configured.
 
@@ -286,9 +290,16 @@ def refused_for_its_group(
         code: the answer's code; None: the pull is held.
         possible: the configurations that its group may have; empty: unknown.
         broadcasts: whether the group's consumers broadcast; None: some do.
+        is_barred: whether the broker is configured to refuse such pulls, whoever pulls.
 
-    Source: PullMessageProcessor#processRequest, its checks of SubscriptionGroupConfig.
+    Source: PullMessageProcessor#processRequest, its checks of brokerPermission, of
+    litePullMessageEnable and of SubscriptionGroupConfig.
     """
+    if is_barred:
+        if code is None or code in (*CODES_OF_READS, *_REFUSED_LATER):
+            seen = code or "it is held"
+            yield Violation(where, seen, "NO_PERMISSION: the broker must not be read")
+        return
     kinds = (True, False) if broadcasts is None else (broadcasts,)
     may = {one.lets_consume(broadcasts=kind) for one in possible for kind in kinds}
     if code == "NO_PERMISSION":

@@ -77,6 +77,7 @@ STORES = often(
     (replace(PLAIN, transient_store_pool=True), 1),
     (replace(PLAIN, queue_file_units=2), 1),
     (replace(PLAIN, long_polling=False), 6),
+    (replace(PLAIN, takes_lite_pulls=False), 2),
     (replace(PLAIN, filters=True, queue_ext_size=512), 4),
     (replace(PLAIN, filters=True, filters_retries=True, queue_ext_size=100), 1),
     (replace(PLAIN, duplicates=True), 2),

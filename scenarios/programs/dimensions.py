@@ -27,6 +27,7 @@ from crashmq.models.ops import (
     EndConsumer,
     Event,
     PlantFile,
+    PullThroughBroker,
     PutBatch,
     PutMessage,
     RunService,
@@ -51,6 +52,7 @@ _BROKERS_OPS = (
 _FILTERS_OPS = ("Subscribe", "Unsubscribe", "PullFiltered")
 NEEDS: Mapping[str, tuple[str, str]] = {
     "consumer.": _BROKER,
+    "pull.": _BROKER,
     "service.persist_consumer_offset": _BROKER,
     "service.client_housekeeping": _BROKER,
     "service.pull_request_hold": _BROKER,
@@ -71,6 +73,8 @@ NEEDS: Mapping[str, tuple[str, str]] = {
     "setup.pull_interval=more": _BROKER,
     "setup.long_polling=off": _BROKER,
     "setup.posts_subscription=on": _BROKER,
+    "setup.lets_read=off": _BROKER,
+    "setup.takes_lite_pulls=off": _BROKER,
     "setup.brokers=more": _BROKER,
     "setup.filters=on": _BROKER,
     "setup.filters_retries=on": _FILTERS,
@@ -265,6 +269,8 @@ def _values_of_event(event: Event) -> Iterator[Value]:
             yield f"consumer.where={where}"
         case EndConsumer(how=how):
             yield f"consumer.end={how}"
+        case PullThroughBroker(is_lite=lite):
+            yield f"pull.lite={'on' if lite else 'off'}"
         case _:
             return
 

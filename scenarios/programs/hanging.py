@@ -11,6 +11,7 @@ from typing import Final
 
 from crashmq.models.ops import (
     AdvanceClock,
+    ChangeConfig,
     ConfigureGroup,
     Consume,
     ConsumeStatus,
@@ -47,6 +48,8 @@ RETURNED: Final[tuple[ConsumeStatus, ...]] = often(
     *(("later", 3), ("success", 3), ("raises", 1), ("hangs", 1), ("partly", 1)),
 )
 SELDOM = 4
+CLOSED: Final = 8
+"""So often it is the broker that is closed, for a life."""
 BARRED: Final = 3
 """So often it is the group that is barred, and not the consumer suspended."""
 ACTIONS_MAX = 6
@@ -117,7 +120,7 @@ def _clean(draft: Draft, client: str) -> None:
 def suspend(draft: Draft) -> None:
     """Add ops: a consumer is suspended, or its group barred; mostly only for a while.
 
-    An administrator bars a group from consuming.
+    An administrator bars a group from consuming, or closes the broker.
     """
     chance, add = draft.chance, draft.add
     if not draft.joined:
@@ -126,6 +129,9 @@ def suspend(draft: Draft) -> None:
     client = chance.pick(tuple(draft.joined))
     if chance.coin():
         bring(draft, client)
+    if chance.one_in(CLOSED):
+        _close(draft, client)
+        return
     suspends: Op = TurnConsumer(client, "suspend")
     resumes: Op = TurnConsumer(client, "resume")
     if chance.one_in(BARRED):
@@ -144,6 +150,25 @@ def suspend(draft: Draft) -> None:
     add(resumes)
     if chance.coin():
         add(TurnConsumer(client, "rebalance"))
+    add(A_SECOND, TurnConsumer(client, "pull", 2), consumed_by(draft, client))
+
+
+def _close(draft: Draft, client: str) -> None:
+    """Add ops: for a life of the broker nobody may read it."""
+    chance, add = draft.chance, draft.add
+    heard = TurnConsumer(client, "heartbeat")
+    add(Shutdown(), ChangeConfig("lets_read", False), Restart())
+    if chance.coin():
+        add(heard)
+    if chance.one_in(LONG):
+        _wait_for_long(draft, client)
+    else:
+        _work_suspended(draft, client)
+    if chance.one_in(SELDOM):
+        return
+    add(Shutdown(), ChangeConfig("lets_read", True), Restart())
+    if chance.coin():
+        add(heard, TurnConsumer(client, "rebalance"))
     add(A_SECOND, TurnConsumer(client, "pull", 2), consumed_by(draft, client))
 
 

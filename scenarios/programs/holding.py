@@ -9,6 +9,7 @@ from crashmq.models.knowledge.topics import QUEUES_OF_A_TOPIC
 from crashmq.models.limits import SHORT_POLLING_MS, SUSPEND_MS
 from crashmq.models.ops import (
     AdvanceClock,
+    ChangeConfig,
     ChangeTopic,
     CommitOffset,
     ConfigureGroup,
@@ -16,6 +17,7 @@ from crashmq.models.ops import (
     During,
     ExpressionType,
     Op,
+    Option,
     PullThroughBroker,
     PutMessage,
     QueryOffset,
@@ -65,6 +67,7 @@ Way: TypeAlias = Literal[
     "crash",
     "progress",
     "barred",
+    "closed",
     "fault",
     "strange",
 ]
@@ -78,6 +81,7 @@ WAYS: tuple[Way, ...] = often(
     ("crash", 2),
     ("progress", 5),
     ("barred", 2),
+    ("closed", 2),
     ("fault", 5),
     ("strange", 2),
 )
@@ -101,6 +105,9 @@ BESIDE: tuple[str, ...] = often(
     ("pull", 3), ("put", 2), ("reput", 5), ("look", 3), ("stop", 1), ("commit", 1)
 )
 BESIDE_MAX = 4
+LITE = 6
+"""One of so many pulls is a lite one."""
+CLOSES: tuple[Option, ...] = often(("lets_read", 2), ("takes_lite_pulls", 1))
 SELDOM = 30
 """So often a pull carries an expression to a broker that does not filter by such."""
 
@@ -148,6 +155,8 @@ def hold(draft: Draft) -> None:
             _progress(draft, address, pulls)
         case "barred":
             _bar(draft, address, pulls)
+        case "closed":
+            _close(draft, address, pulls)
         case "fault":
             add(*pulls)
             _put(draft, address)
@@ -180,6 +189,7 @@ def _pull(draft: Draft, address: Address) -> PullThroughBroker:
         commit,
         chance.pick(WAITS),
         *asked,
+        chance.one_in(LITE),
     )
 
 
@@ -324,6 +334,21 @@ def _bar(draft: Draft, address: Address, pulls: list[PullThroughBroker]) -> None
     add(replace(_pull(draft, address), group=group))
     if not chance.one_in(4):
         add(ConfigureGroup(group), replace(_pull(draft, address), group=group))
+
+
+def _close(draft: Draft, address: Address, pulls: list[PullThroughBroker]) -> None:
+    """Add ops: a life of the broker in which it refuses pulls; mostly one after it."""
+    chance, add, option = draft.chance, draft.add, draft.chance.pick(CLOSES)
+    if chance.coin():
+        add(*pulls)
+    add(Shutdown(), ChangeConfig(option, False), Restart())
+    add(*[replace(pull, is_lite=chance.coin()) for pull in pulls])
+    _put(draft, address)
+    _deliver(draft)
+    add(replace(_pull(draft, address), group=pulls[0].group))
+    if not chance.one_in(4):
+        add(Shutdown(), ChangeConfig(option, True), Restart())
+        add(replace(_pull(draft, address), group=pulls[0].group))
 
 
 def _progress(draft: Draft, address: Address, pulls: list[PullThroughBroker]) -> None:

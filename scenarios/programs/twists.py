@@ -85,6 +85,8 @@ CHANGES = often(
     (ChangeConfig("multi_dispatch", False), 1),
     (ChangeConfig("on_damage", "serve"), 1),
     (ChangeConfig("on_damage", "refuse"), 1),
+    (ChangeConfig("lets_read", False), 1),
+    (ChangeConfig("takes_lite_pulls", False), 1),
 )
 """What an operator may change in a configuration between two runs of a store."""
 

@@ -18,8 +18,8 @@ from crashmq.models.laws.long_polling import (
     answered_once,
     may_ask_for,
     no_wakeup_is_lost,
-    refused_for_its_group,
     refused_for_its_topic,
+    refused_for_permission,
     woken_for_a_reason,
 )
 from crashmq.models.limits import SUSPEND_MS
@@ -306,6 +306,31 @@ def test_only_a_group_that_must_not_consume_is_refused(
     broadcasts: bool | None,
     is_right: bool,
 ) -> None:
-    ask = refused_for_its_group.violations
+    found = refused_for_permission.violations(
+        "a pull", code, possible, broadcasts=broadcasts, is_barred=False
+    )
 
-    assert bool(ask("a pull", code, possible, broadcasts=broadcasts)) is not is_right
+    assert bool(found) is not is_right
+
+
+@pytest.mark.parametrize(
+    ("code", "is_right"),
+    [
+        ("NO_PERMISSION", True),
+        ("SUCCESS", False),
+        (
+            "TOPIC_NOT_EXIST",
+            False,
+        ),  # that is looked at later
+        (None, False),
+        ("SYSTEM_ERROR", True),
+    ],
+)
+def test_a_broker_that_must_not_be_read_refuses_every_pull(
+    code: str | None, is_right: bool
+) -> None:
+    found = refused_for_permission.violations(
+        "a pull", code, {DEFAULT}, broadcasts=False, is_barred=True
+    )
+
+    assert bool(found) is not is_right
