@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from functools import partial
+from typing import Final
 
 from crashmq.engine.broker.broker_config import BrokerConfig
 from crashmq.engine.broker.broker_controller import BrokerController
@@ -15,6 +16,7 @@ from crashmq.engine.store.message.message import Message, is_topic
 from crashmq.engine.store.message_store import MessageStore
 from crashmq.engine.store.results import PutMessageResult
 from crashmq.harness.subjects.capabilities import PutOfBroker
+from crashmq.harness.subjects.configured import told_fields
 from crashmq.harness.subjects.engine_messages import answer_of, put_of_broker
 from crashmq.models.files.message_delay_level import DelayLevels
 from crashmq.models.messages import MessageToPut
@@ -24,6 +26,15 @@ from crashmq.models.program import Setup
 TOPIC_QUEUES = 8
 """A client that sends to a new topic asks for so many, all that a broker gives, since
 programs put into whatever queue they like."""
+
+_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "lets_read": ("is_readable",),
+    "takes_lite_pulls": ("lite_pull_message_enable",),
+    "long_polling": ("long_polling_enable",),
+    "filters": ("enable_property_filter", "enable_calc_filter_bit_map"),
+    "filters_retries": ("filter_support_retry",),
+}
+"""The options of a setup that are fields of a broker's configuration."""
 
 
 class Brokers:
@@ -47,15 +58,7 @@ class Brokers:
         self._levels = setup.delay_levels if delivers else None
         if not (setup.keeps_progress or delivers):
             return None
-        filters = setup.filters
-        config = BrokerConfig(
-            is_readable=setup.lets_read,
-            lite_pull_message_enable=setup.takes_lite_pulls,
-            long_polling_enable=setup.long_polling,
-            enable_property_filter=filters,
-            enable_calc_filter_bit_map=filters,
-            filter_support_retry=setup.filters_retries,
-        )
+        config = BrokerConfig(**told_fields(setup, _FIELDS))
         broker = BrokerController(
             store, disk, runtime, config, delivers_delayed=delivers
         )

@@ -7,7 +7,7 @@ as events.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
@@ -41,6 +41,7 @@ from crashmq.engine.store.errors import StoreStopped
 from crashmq.harness.disk.crash import StoreCrashed
 from crashmq.harness.scheduling.sim_runtime import SimRuntime
 from crashmq.harness.subjects.allocation import strategy_of
+from crashmq.harness.subjects.configured import told_fields
 from crashmq.harness.subjects.connections import Connections
 from crashmq.harness.subjects.listeners import Concurrently, Orderly
 from crashmq.harness.subjects.machines import Machines
@@ -89,6 +90,15 @@ _WHERE = {
     "first": ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
     "timestamp": ConsumeFromWhere.CONSUME_FROM_TIMESTAMP,
 }
+_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "pull_batch": ("pull_batch_size",),
+    "pull_threshold": ("pull_threshold_for_queue",),
+    "topic_threshold": ("pull_threshold_for_topic",),
+    "max_span": ("consume_concurrently_max_span",),
+    "pull_interval": ("pull_interval",),
+    "posts_subscription": ("post_subscription_when_pull",),
+}
+"""The options of a setup that are fields of a consumer's configuration."""
 _SERVICES: Final[dict[ConsumerTask, str]] = {
     "rebalance": "rebalance",
     "pull": "pull_message",
@@ -171,14 +181,9 @@ class _Client:
             subscriptions=tuple(
                 [(topic, op.expression, op.expression_type) for topic in topics]
             ),
-            pull_batch_size=setup.pull_batch,
             consume_message_batch_max_size=op.batch,
-            pull_threshold_for_queue=setup.pull_threshold,
-            pull_threshold_for_topic=setup.topic_threshold,
-            consume_concurrently_max_span=setup.max_span,
-            pull_interval=setup.pull_interval,
-            post_subscription_when_pull=setup.posts_subscription,
             max_reconsume_times=op.max_reconsume_times,
+            **told_fields(setup, _FIELDS),
         )
 
     def _offset_store(

@@ -81,7 +81,7 @@ WAYS: tuple[Way, ...] = often(
     ("crash", 2),
     ("progress", 5),
     ("barred", 2),
-    ("closed", 2),
+    ("closed", 4),
     ("fault", 5),
     ("strange", 2),
 )
