@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from crashmq.models.files.record import RETRY_PREFIX
+from crashmq.models.ops import StartConsumer
 from crashmq.models.program import Setup
 
 ONE: Final = ("broker-a",)
@@ -27,9 +28,31 @@ def broker_of(topic: str, queue_id: int, setup: Setup) -> str:
 
 
 def brokers_of(topic: str, setup: Setup) -> list[str]:
-    """The broker of each queue of a topic; all have as many, a retry topic has one."""
-    count = 1 if topic.startswith(RETRY_PREFIX) else setup.topic_queues
+    """The broker of each queue of a topic."""
+    count = queues_for_consumers(topic, setup)
     return [broker_of(topic, queue_id, setup) for queue_id in range(count)]
+
+
+def queues_for_consumers(topic: str, setup: Setup) -> int:
+    """How many queues of a topic consumers know: of all topics, and of all retries."""
+    is_retry = topic.startswith(RETRY_PREFIX)
+    return setup.retry_queues if is_retry else setup.topic_queues
+
+
+def queues_of(op: StartConsumer, setup: Setup) -> list[tuple[str, int]]:
+    """All queues that a group's rebalance assigns, those of its retry topic included.
+
+    Source: RebalanceImpl#rebalanceByTopic; every consumer also subscribes its group's
+    %RETRY% topic.
+    """
+    topics = op.topics.split(",")
+    if not op.broadcasts:
+        topics.append(f"{RETRY_PREFIX}{op.group}")
+    return [
+        (topic, queue)
+        for topic in dict.fromkeys(topics)
+        for queue in range(queues_for_consumers(topic, setup))
+    ]
 
 
 def has_room(broker: str) -> bool:

@@ -178,10 +178,11 @@ def _describe_group(op: GroupOp) -> str:
     match op:
         case DeleteGroup(group):
             return f"delete group {group}"
-        case ConfigureGroup(group, tries, minutes, may_consume, may_broadcast):
+        case ConfigureGroup(group, tries, minutes, may_consume, may_broadcast, again):
             told = f"configure group {group}: {tries} retries, {minutes} min a message"
             told += "" if may_consume else ", no consumption"
-            return told + ("" if may_broadcast else ", no broadcast")
+            told += "" if may_broadcast else ", no broadcast"
+            return told + ("" if again else ", no retry queue")
         case CloneOffset(group, target, topic):
             return f"give {target} the offsets of {group} on {topic}"
         case QueryLowestOffsets(group, topic):

@@ -520,6 +520,7 @@ class ConfigureGroup:
         consume_timeout_minute: the time-out of a listener for a message, in minutes.
         consume_enable: whether its consumers may pull.
         consume_broadcast_enable: whether they may pull if they broadcast.
+        is_retried: whether it has the setup's ``retry_queues``; else it has none.
     """
 
     group: str
@@ -527,6 +528,7 @@ class ConfigureGroup:
     consume_timeout_minute: int = 15
     consume_enable: bool = True
     consume_broadcast_enable: bool = True
+    is_retried: bool = True
 
 
 @dataclass(frozen=True, slots=True)

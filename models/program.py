@@ -110,9 +110,10 @@ class Setup:
     groups; if it also ``filters``, groups subscribe by expressions, and
     consumequeue_ext entries have bit maps of the groups that want a message. Every
     topic has ``topic_queues`` queues for consumers, spread over ``brokers`` broker
-    names (``models.brokers``). Each consumer pulls ``pull_batch`` messages at a time,
-    and stops pulling a queue while more than ``pull_threshold`` of its messages wait,
-    or, unless it consumes in order, some that lie more than ``max_span`` apart;
+    names (``models.brokers``), and retry topics have ``retry_queues`` for them, of
+    groups that are configured so. Each consumer pulls ``pull_batch`` messages at a
+    time, and stops pulling a queue while more than ``pull_threshold`` of its messages
+    wait, or, unless it consumes in order, some that lie more than ``max_span`` apart;
     after an answer with messages it pauses for ``pull_interval`` ms. With a
     ``topic_threshold`` of -1 that is all; else it replaces ``pull_threshold``, divided
     by the number of the consumer's queues, once the consumer has queues. Without
@@ -120,6 +121,8 @@ class Setup:
     With ``posts_subscription`` consumers' pulls carry what they subscribe. Without
     ``lets_read`` the broker refuses every pull, and without ``takes_lite_pulls`` those
     that say that they are lite.
+    Without ``sends_records`` they send failed messages back by their phy_offset alone,
+    which the broker that they got them from reads from its log.
     With ``filters_retries`` the broker filters messages of retry topics by their real
     topic. With ``delivers_delayed`` a broker keeps messages with a delay level until
     they are due, and then puts them into their queues; ``message_delay_level`` says
@@ -158,6 +161,7 @@ class Setup:
     adopt: bool = False
     keeps_progress: bool = False
     topic_queues: int = 2
+    retry_queues: int = 1
     pull_batch: int = 32
     pull_threshold: int = 1000
     max_span: int = 2000
@@ -165,6 +169,7 @@ class Setup:
     pull_interval: int = 0
     long_polling: bool = True
     posts_subscription: bool = False
+    sends_records: bool = True
     lets_read: bool = True
     takes_lite_pulls: bool = True
     filters: bool = False

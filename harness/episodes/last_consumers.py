@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from crashmq.harness.judging.judge import Judge
+from crashmq.models.brokers import queues_of
 from crashmq.models.history import OneQueue
-from crashmq.models.knowledge.consumption import queues_of
 from crashmq.models.knowledge.group_configs import DEFAULT
 from crashmq.models.knowledge.sharing import listing
 from crashmq.models.observations import Observation, Ran
@@ -86,7 +86,7 @@ def _last_of(op: StartConsumer, number: int, setup: Setup) -> StartConsumer:
         return op  # its offsets are its client's
     listed = op.listed
     if op.strategy == "CONFIG":
-        listed = listing(queues_of(op, setup.topic_queues))
+        listed = listing(queues_of(op, setup))
     return replace(op, client=f"end-{number}", listed=listed)
 
 

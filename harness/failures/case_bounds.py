@@ -237,6 +237,7 @@ SETUP_BOUNDS: Mapping[str, Bound] = {
     "read_window": (64, _INT64),
     "in_memory_size": (0, _INT64),
     "topic_queues": (1, 8),
+    "retry_queues": (1, 8),
     "pull_batch": (1, 10_000),
     "pull_threshold": (0, 1_000_000),
     "max_span": (0, 65_535),

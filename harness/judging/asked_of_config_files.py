@@ -68,7 +68,11 @@ def _is_its_own(at: FilesAtRest) -> bool:
 )
 def _ask_cfg_5(at: FilesAtRest) -> Breaches:
     judged = at.known.judged(at.image, None, clean=False)
-    return tables_say_what_they_should.judge(judged, at.known.progress.topics.changed)
+    changed, retry_queues = (
+        at.known.progress.topics.changed,
+        at.known.setup.retry_queues,
+    )
+    return tables_say_what_they_should.judge(judged, changed, retry_queues)
 
 
 @asked(

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from crashmq.harness.judging.asked_of_config_files import OF_TURNS
 from crashmq.harness.judging.asking import Breaches, asked
-from crashmq.models.files.config_files import GROUPS_PATH
+from crashmq.models.files.config_files import (
+    GROUPS_PATH,
+    TOPICS_PATH,
+    config_pair,
+)
 from crashmq.models.files.record import DLQ_PREFIX, RETRY_PREFIX
 from crashmq.models.knowledge.facts import Fact
+from crashmq.models.knowledge.group_configs import changes_of_group
 from crashmq.models.knowledge.knowledge import CONFIG
 from crashmq.models.knowledge.moments_of_consumers import (
     BackRefused,
@@ -35,6 +41,7 @@ from crashmq.models.laws.giving_back import (
 from crashmq.models.laws.group_topics import (
     a_group_is_as_it_was_configured,
     a_legal_change_is_confirmed,
+    a_retry_topic_is_made_for_its_group,
     a_topic_has_the_queues_asked_for,
     a_topic_is_as_it_was_changed,
     a_topic_is_written_before_it_is_used,
@@ -91,7 +98,18 @@ def _levels(at: MessageSentBack, level: int) -> frozenset[int]:
 
 @asked(given_back_where_somebody_looks, on=MessageSentBack)
 def _ask_rty_1(at: MessageSentBack) -> Breaches:
-    return given_back_where_somebody_looks.judge(_given(at), at.copies)
+    judge = given_back_where_somebody_looks.judge
+    return judge(_given(at), at.copies, _retry_queues(at))
+
+
+def _retry_queues(at: MessageSentBack) -> int:
+    """How many queues the broker's file says that the group's retry topic has."""
+    most = at.known.setup.retry_queues
+    if most == 1:
+        return 1
+    rows = config_pair(at.look.files(), TOPICS_PATH).rows
+    row = rows.get(f"{RETRY_PREFIX}{at.queue.group}")
+    return int(row["writeQueueNums"]) if isinstance(row, dict) else most
 
 
 @asked(given_back_as_of_its_topic, on=MessageSentBack)
@@ -124,9 +142,51 @@ def _ask_rty_8_of_refused(at: BackRefused) -> Breaches:
     return given_back_as_it_was.judge(given, at.given, at.copies)
 
 
-@asked(given_back_to_the_store, on=BackRefused)
+def _has_retries(at: BackRefused | MessageSentBack) -> bool | None:
+    """Whether the group has a retry queue, throughout the step; None: unknown."""
+    group, groups = at.queue.group, at.known.progress.groups
+    if group in groups.unretried and changes_of_group(group, at.step):
+        return None
+    return groups.has_retries(group)
+
+
+def _knows_retries(at: BackRefused | MessageSentBack) -> bool:
+    return _has_retries(at) is not None
+
+
+def _brings_its_record(at: BackRefused) -> bool:
+    return at.known.setup.sends_records and _knows_retries(at)
+
+
+def _is_in_the_log(at: BackRefused) -> bool:
+    """Whether the broker can read in its log what it was sent the phy_offset of."""
+    known, step = at.known, at.step
+    gone_below = max(known.model.may_expire, known.expirable_in(step))
+    may_fail = step.fails_calls or step.is_unreadable or known.disk_failed
+    is_there = at.given.phy_offset >= gone_below and not may_fail
+    return not known.setup.sends_records and is_there and _knows_retries(at)
+
+
+@asked(
+    given_back_to_the_store,
+    on=BackRefused,
+    needs=(Fact.WRITTEN_STAYS, Fact.UNDAMAGED_LOG, Fact.READABLE),
+    where=_is_in_the_log,
+)
+def _ask_rty_7_by_offset(at: BackRefused) -> Breaches:
+    return _ask_rty_7(at)
+
+
+@asked(given_back_to_the_store, on=BackRefused, where=_brings_its_record)
 def _ask_rty_7(at: BackRefused) -> Breaches:
-    return given_back_to_the_store.judge(at.queue, at.code, is_put=at.is_put)
+    judge, has_retries = given_back_to_the_store.judge, _has_retries(at) is True
+    return judge(at.queue, at.code, is_put=at.is_put, has_retries=has_retries)
+
+
+@asked(given_back_to_the_store, on=MessageSentBack, where=_knows_retries)
+def _ask_rty_7_of_confirmed(at: MessageSentBack) -> Breaches:
+    judge, has_retries = given_back_to_the_store.judge, _has_retries(at) is True
+    return judge(at.queue, "SUCCESS", is_put=True, has_retries=has_retries)
 
 
 @asked(
@@ -211,6 +271,28 @@ def _is_known(at: TopicsNeeded) -> bool:
 def _ask_top_2(at: TopicsNeeded) -> Breaches:
     assert at.before is not None, at
     return the_version_counts_changes.judge(at.written, at.before)
+
+
+def _retry_topics(at: TableTurned) -> dict[str, frozenset[int]]:
+    """Retry topics, and what the numbers of their queues may have been in the step."""
+    groups, found = at.known.progress.groups, dict[str, frozenset[int]]()
+    for topic, _ in at.turn.now.rows:
+        group = topic.removeprefix(RETRY_PREFIX)
+        is_steady = at.step.is_alone or not changes_of_group(group, at.step)
+        possible = groups.possible(group)
+        if group != topic and is_steady and possible:
+            found[topic] = frozenset([one.retry_queue_nums for one in possible])
+    return found
+
+
+@asked(
+    a_retry_topic_is_made_for_its_group,
+    on=TableTurned,
+    needs=OF_TURNS,
+    where=lambda at: at.turn.path == TOPICS_PATH and bool(_retry_topics(at)),
+)
+def _ask_top_7(at: TableTurned) -> Breaches:
+    return a_retry_topic_is_made_for_its_group.judge(at.turn, _retry_topics(at))
 
 
 @asked(a_group_is_as_it_was_configured, on=GroupConfigsSeen)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crashmq.harness.judging.asking import Breaches, asked
 from crashmq.models.expressions import is_readable
-from crashmq.models.files.record import SCHEDULE_TOPIC
+from crashmq.models.files.record import RETRY_PREFIX, SCHEDULE_TOPIC
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.group_configs import changes_of_group
 from crashmq.models.knowledge.moments import Moment
@@ -189,12 +189,14 @@ def _knows_topics(at: PullAnswered | PullKept) -> bool:
 
 
 def _ask_of_topic(at: PullAnswered | PullKept, code: BrokerCode | None) -> Breaches:
-    topics, topic = at.known.progress.topics, at.pull.topic
+    progress, topic = at.known.progress, at.pull.topic
+    topics, unretried = progress.topics, progress.groups.unretried
+    is_retried = topic.removeprefix(RETRY_PREFIX) not in unretried
     return refused_for_its_topic.judge(
         at.pull,
         code,
         topics.read_queues(topic),
-        must_know=topics.must_know(topic),
+        must_know=topics.must_know(topic) and is_retried,
         may_know=topics.may_know(topic),
     )
 

@@ -7,7 +7,7 @@ as events.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
@@ -16,8 +16,6 @@ from crashmq.engine.broker.broker_controller import BrokerController
 from crashmq.engine.client.consumer.default_mq_push_consumer import (
     DefaultMQPushConsumer,
 )
-from crashmq.engine.client.consumer.pull_from_where import ConsumeFromWhere
-from crashmq.engine.client.consumer.push_consumer_config import PushConsumerConfig
 from crashmq.engine.client.consumer.store.local_file_offset_store import (
     LocalFileOffsetStore,
 )
@@ -40,9 +38,8 @@ from crashmq.engine.remoting.response_code import ResponseCode
 from crashmq.engine.store.errors import StoreStopped
 from crashmq.harness.disk.crash import StoreCrashed
 from crashmq.harness.scheduling.sim_runtime import SimRuntime
-from crashmq.harness.subjects.allocation import strategy_of
-from crashmq.harness.subjects.configured import told_fields
 from crashmq.harness.subjects.connections import Connections
+from crashmq.harness.subjects.consumer_config import config_of
 from crashmq.harness.subjects.listeners import Concurrently, Orderly
 from crashmq.harness.subjects.machines import Machines
 from crashmq.harness.subjects.observed_offsets import ObservedOffsets
@@ -85,20 +82,6 @@ from crashmq.models.ops import (
 from crashmq.models.program import Setup
 
 NOT_KNOWN = -2
-_WHERE = {
-    "last": ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
-    "first": ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
-    "timestamp": ConsumeFromWhere.CONSUME_FROM_TIMESTAMP,
-}
-_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "pull_batch": ("pull_batch_size",),
-    "pull_threshold": ("pull_threshold_for_queue",),
-    "topic_threshold": ("pull_threshold_for_topic",),
-    "max_span": ("consume_concurrently_max_span",),
-    "pull_interval": ("pull_interval",),
-    "posts_subscription": ("post_subscription_when_pull",),
-}
-"""The options of a setup that are fields of a consumer's configuration."""
 _SERVICES: Final[dict[ConsumerTask, str]] = {
     "rebalance": "rebalance",
     "pull": "pull_message",
@@ -148,10 +131,11 @@ class _Client:
         self.connections = Connections(op.client)
         self._clients = clients
         self._status: ConsumeStatus = "success"
+        self._had_by: dict[int, BrokerController] = {}
         self._hanging: list[tuple[Sequence[MessageExt], int]] = []
         self._refused = False
         self.consumer = DefaultMQPushConsumer(
-            self._config(op, clients.setup),
+            config_of(op, clients.setup),
             self,
             self._offset_store(op, clients),
             clients.runtime,
@@ -167,24 +151,6 @@ class _Client:
         """Raise ``ClientEnded`` if the process has ended."""
         if self.is_ended:
             raise ClientEnded
-
-    @staticmethod
-    def _config(op: StartConsumer, setup: Setup) -> PushConsumerConfig:
-        topics = op.topics.split(",")
-        return PushConsumerConfig(
-            op.client,
-            op.group,
-            message_model="BROADCASTING" if op.broadcasts else "CLUSTERING",
-            consume_from_where=_WHERE[op.where],
-            allocate_message_queue_strategy=strategy_of(op, setup),
-            is_orderly=op.is_orderly,
-            subscriptions=tuple(
-                [(topic, op.expression, op.expression_type) for topic in topics]
-            ),
-            consume_message_batch_max_size=op.batch,
-            max_reconsume_times=op.max_reconsume_times,
-            **told_fields(setup, _FIELDS),
-        )
 
     def _offset_store(
         self, op: StartConsumer, clients: Clients
@@ -498,6 +464,8 @@ class _Client:
             manager = broker.consumer_offset_manager
 
             def take(response: PullMessageResponse) -> None:
+                if not self._clients.setup.sends_records:
+                    self._remember(response, broker)
                 kept = NOT_KNOWN
                 if tells:
                     kept = manager.query_offset(
@@ -516,6 +484,13 @@ class _Client:
                 answer(response)
 
             broker.pull_message_processor.process_request(request, take)
+
+    def _remember(
+        self, response: PullMessageResponse, broker: BrokerController
+    ) -> None:
+        """Remember which broker has a message in its log, in its present life."""
+        for record in response.messages:
+            self._had_by[decode_message(record).phy_offset] = broker
 
     def lock_batch(
         self, group: str, client_id: str, queues: Sequence[MessageQueue]
@@ -547,8 +522,13 @@ class _Client:
         with self._asked() as broker:
             if broker.schedule is None:
                 raise BrokerFailed("the broker delivers no message again")
+            is_there = self._had_by.get(message.phy_offset) is broker
             answer = broker.send_message_processor.consumer_send_msg_back(
-                group, message.phy_offset, delay_level, max_reconsume_times, record
+                group,
+                message.phy_offset,
+                delay_level,
+                max_reconsume_times,
+                None if is_there else record,
             )
             queue = OneQueue(self.op.client, group, message.topic, message.queue_id)
             if answer.code is not ResponseCode.SUCCESS:

@@ -158,9 +158,9 @@ class Consumers:
         self._stores.pop(group, None)
         return Done()
 
-    def configure_group(self, config: ConfigureGroup) -> Observation:
+    def configure_group(self, config: ConfigureGroup, setup: Setup) -> Observation:
         """Set a group's configuration at the broker."""
-        return configure_group(self.broker, config)
+        return configure_group(self.broker, config, setup)
 
     def clone_offset(self, group: str, target: str, topic: str) -> Observation:
         """Copy a group's offsets to another one, whose consumer forgets its own."""

@@ -375,7 +375,7 @@ class PythonStore:
         """Set a group's configuration at the broker."""
         if self._consumers is None:
             return _SKIPPED_NO_PROGRESS
-        return self._consumers.configure_group(config)
+        return self._consumers.configure_group(config, self._configured.setup)
 
     def send_message(
         self, message: MessageToPut, max_reconsume_times: int, put: PutOfBroker

@@ -87,7 +87,9 @@ def change_topic(broker: BrokerController, change: ChangeTopic) -> Observation:
     return Done() if is_done else Skipped(f"{topic} is no topic to be changed")
 
 
-def configure_group(broker: BrokerController, config: ConfigureGroup) -> Observation:
+def configure_group(
+    broker: BrokerController, config: ConfigureGroup, setup: Setup
+) -> Observation:
     """Let a broker set the configuration of a group, new or known."""
     if not broker.is_started:
         return _STOPPING
@@ -95,6 +97,7 @@ def configure_group(broker: BrokerController, config: ConfigureGroup) -> Observa
         config.group,
         consume_enable=config.consume_enable,
         consume_broadcast_enable=config.consume_broadcast_enable,
+        retry_queue_nums=setup.retry_queues if config.is_retried else 0,
         retry_max_times=config.retry_max_times,
         consume_timeout_minute=config.consume_timeout_minute,
     )

@@ -14,7 +14,6 @@ from typing import Final, NamedTuple
 from crashmq.models.appended import Appended
 from crashmq.models.files.deleted import ALL_QUEUES
 from crashmq.models.files.offsets import OffsetKey
-from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.history import OneQueue
 from crashmq.models.knowledge.locks import Locks
 from crashmq.models.knowledge.names import name_of
@@ -646,19 +645,3 @@ class Consumption(Forked):
     def reader(op: StartConsumer) -> str:
         """The owner of a consumer's offsets: its group, or itself if it broadcasts."""
         return f"{op.group}@{op.client}" if op.broadcasts else op.group
-
-
-def queues_of(op: StartConsumer, topic_queues: int) -> list[QueueKey]:
-    """All queues that a group's rebalance assigns, those of its retry topic included.
-
-    Source: RebalanceImpl#rebalanceByTopic; every consumer also subscribes its group's
-    %RETRY% topic. Such a topic has one queue, be it that of another group.
-    """
-    topics = op.topics.split(",")
-    if not op.broadcasts:
-        topics.append(f"{RETRY_PREFIX}{op.group}")
-    return [
-        (topic, queue)
-        for topic in dict.fromkeys(topics)
-        for queue in range(1 if topic.startswith(RETRY_PREFIX) else topic_queues)
-    ]

@@ -367,8 +367,11 @@ def _topic_stands(at: Moment) -> bool:
 def _may_consume(at: Moment) -> bool:
     assert isinstance(at, GroupCaughtUp | GroupIdle), at
     group, _, _ = at.key[0].partition("@")  # one that broadcasts reads for itself
-    known = at.known
-    return known.setup.lets_read and group not in known.progress.groups.barred
+    known, groups = at.known, at.known.progress.groups
+    its_own = at.key[1].removeprefix(RETRY_PREFIX)
+    # Nobody makes the retry topic of a group without retries, and its messages stay.
+    is_lost = its_own != at.key[1] and its_own in groups.unretried
+    return known.setup.lets_read and group not in groups.barred and not is_lost
 
 
 def _content_is_known(at: Moment) -> bool:

@@ -32,6 +32,7 @@ class GroupConfig(NamedTuple):
     consume_timeout_minute: int
     consume_enable: bool = True
     consume_broadcast_enable: bool = True
+    retry_queue_nums: int = 1
 
     def lets_consume(self, *, broadcasts: bool) -> bool:
         """Whether consumers of the group may pull, who broadcast or do not."""
@@ -41,8 +42,8 @@ class GroupConfig(NamedTuple):
 DEFAULT: Final = GroupConfig(16, 15)
 """Of a group that no one has configured.
 
-Source: SubscriptionGroupConfig, its retryMaxTimes, consumeTimeoutMinute, consumeEnable
-and consumeBroadcastEnable.
+Source: SubscriptionGroupConfig, its retryMaxTimes, consumeTimeoutMinute, consumeEnable,
+consumeBroadcastEnable and retryQueueNums.
 """
 
 
@@ -56,6 +57,9 @@ class GroupConfigs(Forked):
             False, it is unknown.
         barred: the groups that were told not to consume, or not to broadcast, and have
             not certainly been allowed to since.
+        unretried: the groups that were ever told to have no retry queue.
+        retry_queues: how many queues the retry topic of other groups gets that are
+            configured.
     """
 
     SEES: ClassVar = frozenset(
@@ -65,12 +69,14 @@ class GroupConfigs(Forked):
     of: dict[str, frozenset[GroupConfig]] = field(default_factory=dict)
     others_are_default: bool = True
     barred: set[str] = field(default_factory=set)
+    unretried: set[str] = field(default_factory=set)
+    retry_queues: int = 1
 
     def saw(self, event: Happening, step: Step, promises: Promises) -> None:
         """Record an event of a step; only kinds listed in ``SEES`` matter."""
         match event:
             case ProgressAsked(ConfigureGroup(group) as op):
-                self._may_become(group, _told(op))
+                self._may_become(group, self._told(op))
             case ProgressAsked(DeleteGroup(group)):
                 self._may_become(group, DEFAULT)
             case ProgressAnswered(asked, Done()):
@@ -93,7 +99,7 @@ class GroupConfigs(Forked):
             return
         if step.fails_calls or changes_of_group(op.group, step) != 1:
             return
-        config = _told(op) if isinstance(op, ConfigureGroup) else DEFAULT
+        config = self._told(op) if isinstance(op, ConfigureGroup) else DEFAULT
         self.of[op.group] = frozenset({config})
         if config.lets_consume(broadcasts=True):
             self.barred.discard(op.group)
@@ -101,6 +107,8 @@ class GroupConfigs(Forked):
     def _may_become(self, group: str, config: GroupConfig) -> None:
         if not config.lets_consume(broadcasts=True):
             self.barred.add(group)
+        if not config.retry_queue_nums:
+            self.unretried.add(group)
         if group in self.of:
             self.of[group] |= {config}
         elif self.others_are_default:
@@ -115,18 +123,25 @@ class GroupConfigs(Forked):
         """What may be a group's ``retry_max_times``; empty: unknown."""
         return frozenset([one.retry_max_times for one in self.possible(group)])
 
+    def has_retries(self, group: str) -> bool | None:
+        """Whether a group has a retry queue; None: unknown."""
+        told = {one.retry_queue_nums > 0 for one in self.possible(group)}
+        if len(told) == 1:
+            return told.pop()
+        return None if group in self.unretried else True
+
     def forget(self) -> None:
         """Record that all configurations of groups are unknown now."""
         self.of, self.others_are_default = {}, False
 
-
-def _told(op: ConfigureGroup) -> GroupConfig:
-    return GroupConfig(
-        op.retry_max_times,
-        op.consume_timeout_minute,
-        op.consume_enable,
-        op.consume_broadcast_enable,
-    )
+    def _told(self, op: ConfigureGroup) -> GroupConfig:
+        return GroupConfig(
+            op.retry_max_times,
+            op.consume_timeout_minute,
+            op.consume_enable,
+            op.consume_broadcast_enable,
+            self.retry_queues if op.is_retried else 0,
+        )
 
 
 def changes_of_group(group: str, step: Step) -> int:
@@ -147,4 +162,5 @@ def config_in(rows: Mapping[str, Any], group: str) -> GroupConfig:
         its.get("consumeTimeoutMinute", DEFAULT.consume_timeout_minute),
         its.get("consumeEnable", DEFAULT.consume_enable),
         its.get("consumeBroadcastEnable", DEFAULT.consume_broadcast_enable),
+        its.get("retryQueueNums", DEFAULT.retry_queue_nums),
     )

@@ -118,7 +118,7 @@ class Knowledge:
             multi_dispatch=is_rocketmq and setup.multi_dispatch,
             prop_crc=is_rocketmq and setup.prop_crc,
         )
-        return cls(
+        known = cls(
             setup,
             model,
             Promises(disk),
@@ -127,6 +127,8 @@ class Knowledge:
             Tampering(Spoilt(setup.log_file_size)),
             capabilities=capabilities,
         )
+        known.progress.groups.retry_queues = setup.retry_queues
+        return known
 
     def fork(self) -> Knowledge:
         """A copy of what is known, for a history that continues on its own."""

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from crashmq.models.brokers import broker_of, has_room
-from crashmq.models.knowledge.consumption import queues_of
+from crashmq.models.brokers import broker_of, has_room, queues_of
 from crashmq.models.knowledge.reference import QueueKey
 from crashmq.models.ops import StartConsumer
 from crashmq.models.program import Setup
@@ -24,7 +23,7 @@ def covered(
 
     Source: AllocateMessageQueueByConfig, AllocateMessageQueueByMachineRoom.
     """
-    queues, members = queues_of(op, setup.topic_queues), [*members]
+    queues, members = queues_of(op, setup), [*members]
     if op.broadcasts:
         return queues
     if len({member.strategy for member in members}) > 1:

@@ -12,8 +12,6 @@ from crashmq.models.knowledge.moments_of_consumers import MessageSent
 from crashmq.models.knowledge.topics import NOT_SENT_TO, OF_ITS_OWN
 from crashmq.models.knowledge.walk_topics import saw_topics_needed
 
-RETRY_QUEUES = 1
-"""Of a retry topic. Source: SubscriptionGroupConfig, its retryQueueNums."""
 OF_GROUPS = "%"
 """So begin the topics that belong to groups."""
 
@@ -30,7 +28,7 @@ def saw_send(at: At, event: SendAnswered, at_ms: int) -> Iterator[Moment]:
     unique_key = event.message.unique_key
     copies = [put for put, _ in at.step.puts if put.unique_key == unique_key]
     is_dead = _is_dead(at, event, group, at_ms) if is_of_group else None
-    queues, is_taken = _queues(at, topic), _is_taken(at, event)
+    queues, is_taken = _queues(at, topic), _is_taken(at, event, is_dead)
     yield MessageSent(*at, event, copies, is_dead, queues, is_taken)
     if is_of_group:
         yield from saw_topics_needed(at, group)
@@ -53,7 +51,7 @@ def _is_dead(at: At, event: SendAnswered, group: str, at_ms: int) -> bool | None
     return False if is_tried_out == {False} and is_locked is False else None
 
 
-def _is_taken(at: At, event: SendAnswered) -> bool | None:
+def _is_taken(at: At, event: SendAnswered, is_dead: bool | None) -> bool | None:
     """Whether a broker has to pass a message to its store; None: unknown.
 
     Source: AbstractSendMessageProcessor#msgCheck, TopicValidator.
@@ -65,7 +63,7 @@ def _is_taken(at: At, event: SendAnswered) -> bool | None:
     if not _is_known(at):
         return None
     if topic.startswith(RETRY_PREFIX):
-        return queue_id < RETRY_QUEUES
+        return _is_taken_for_retries(at, event, is_dead)
     if topic not in topics.shapes:
         queues = topics.queue_nums(topic)
         return None if queues is None else queue_id < queues
@@ -74,6 +72,22 @@ def _is_taken(at: At, event: SendAnswered) -> bool | None:
         for one in topics.shapes_of(topic)
     }
     return told.pop() if len(told) == 1 else None
+
+
+def _is_taken_for_retries(
+    at: At, event: SendAnswered, is_dead: bool | None
+) -> bool | None:
+    """As ``_is_taken``; of a group without retry queues only dead letters are.
+
+    Source: SendMessageProcessor#handleRetryAndDLQ. Differs: RocketMQ makes the retry
+    topic with one queue, whatever its group is configured to have.
+    """
+    topic, queue_id = event.message.topic, event.message.queue_id
+    row = config_pair(at.look.files(), TOPICS_PATH).rows.get(topic)
+    has_retries = at.known.progress.groups.has_retries(topic.removeprefix(RETRY_PREFIX))
+    if not has_retries:
+        return is_dead if has_retries is False else None
+    return queue_id < int(row["writeQueueNums"]) if isinstance(row, dict) else None
 
 
 def _queues(at: At, topic: str) -> int | None:

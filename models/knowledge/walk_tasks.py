@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from crashmq.models.brokers import queues_of
 from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.history import (
     ConsumerMade,
@@ -20,7 +21,7 @@ from crashmq.models.history import (
     SentBack,
 )
 from crashmq.models.knowledge.allocation import share_of
-from crashmq.models.knowledge.consumption import NOTHING_TOLD, queues_of
+from crashmq.models.knowledge.consumption import NOTHING_TOLD
 from crashmq.models.knowledge.moments import At, Moment
 from crashmq.models.knowledge.moments_of_consumers import (
     ConsumerIdle,
@@ -205,7 +206,7 @@ def _rebalanced(at: At, one: StartConsumer) -> Iterator[Moment]:
     if not one.broadcasts and (len(told) != 1 or not all(told)):
         return  # it knows nobody, or not all of its topics the same
     members = () if one.broadcasts else next(iter(told))
-    queues = queues_of(one, setup.topic_queues)
+    queues = queues_of(one, setup)
     share: frozenset[QueueKey] = frozenset()
     for topic in sorted({queue[0] for queue in queues}):
         its = [queue for queue in queues if queue[0] == topic]

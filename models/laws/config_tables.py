@@ -61,7 +61,6 @@ _GROUP: Final[Mapping[str, Any]] = {
     "groupRetryPolicy": {"type": "CUSTOMIZED"},
     "groupSysFlag": 0,
     "notifyConsumerIdsChangedEnable": True,
-    "retryQueueNums": 1,
     "whichBrokerWhenConsumeSlowly": 1,
 }
 """SubscriptionGroupConfig, what nobody asks for otherwise."""
@@ -72,6 +71,7 @@ _ASKED_OF_A_GROUP: Final[Mapping[str, type]] = {
     "consumeEnable": bool,
     "consumeTimeoutMinute": int,
     "retryMaxTimes": int,
+    "retryQueueNums": int,
 }
 _OF_A_FILTER: Final = frozenset(
     {
@@ -95,15 +95,15 @@ _BESIDE_THE_ROWS: Final[Mapping[str, tuple[str, ...]]] = {
     catalogue="I12",
 )
 def tables_say_what_they_should(
-    judged: Judged, changed: Collection[str] = ()
+    judged: Judged, changed: Collection[str] = (), retry_queues: int = 1
 ) -> Iterator[Violation]:
     """Checks whole files that no other program wrote, backups included.
 
     ``changed`` are the topics whose queues and permission an administrator has set.
 
-    A topic has as many queues as its producers ask for, a group's retry or dead-letter
-    topic has one, and the topic of delayed messages has eighteen, however many delay
-    levels there are.
+    A topic has as many queues as its producers ask for, a group's dead-letter topic has
+    one, its retry topic one or, where a group is configured so, ``retry_queues``; and
+    the topic of delayed messages has eighteen, however many delay levels there are.
 
     Source: TopicConfig, SubscriptionGroupConfig, DataVersion, ConsumerFilterData;
     ConsumerOffsetSerializeWrapper, DelayOffsetSerializeWrapper.
@@ -114,7 +114,7 @@ def tables_say_what_they_should(
             data = bytes(files[name]) if name in files else b""
             text = table_text(data)
             if text is not None and rows_of(path, data) is not None:
-                wrong = _wrong_parts(path, text, judged.level_max, changed)
+                wrong = _wrong_parts(path, text, judged, changed, retry_queues)
                 for what, seen, expected in wrong:
                     where = f"{what} of {name}" if what else name
                     yield Violation(where, seen, expected)
@@ -232,7 +232,11 @@ def start_leaves_the_text_it_took(
 
 
 def _wrong_parts(
-    path: str, text: Mapping[str, Any], level_max: int, changed: Collection[str]
+    path: str,
+    text: Mapping[str, Any],
+    judged: Judged,
+    changed: Collection[str],
+    retry_queues: int,
 ) -> Iterator[tuple[str, str, str]]:
     """What is wrong: the place, what is there, and what should be."""
     yield from _wrong_fields("", text, {TABLES[path], *_BESIDE_THE_ROWS[path]})
@@ -243,6 +247,8 @@ def _wrong_parts(
         case _ if path == TOPICS_PATH:
             for name, row in rows.items():
                 expected = dict(_topic(name))
+                if name.startswith(RETRY_PREFIX):
+                    expected |= _retries_of(row, retry_queues)
                 if name in changed and isinstance(row, dict):
                     expected |= {field: row.get(field) for field in _ASKED_OF_A_TOPIC}
                 yield from _wrong_values(f"topic {name}", row, expected)
@@ -251,15 +257,15 @@ def _wrong_parts(
                     yield "", f"no topic {name}", "it is always there"
         case _ if path == GROUPS_PATH:
             for name, row in rows.items():
-                yield from _wrong_group(name, row)
+                yield from _wrong_group(name, row, retry_queues)
             if text.get("forbiddenTable") != {}:
                 yield "forbiddenTable", f"{text.get('forbiddenTable')}", "empty"
         case _ if path == OFFSETS_PATH:
             yield from _wrong_map(text.get("groupTopicMap"), rows)
         case _ if path == DELAYS_PATH:
             for level in rows:
-                if not 1 <= int(level) <= level_max:
-                    yield "", f"level {level}", f"1 to {level_max}"
+                if not 1 <= int(level) <= judged.level_max:
+                    yield "", f"level {level}", f"1 to {judged.level_max}"
         case _:
             for topic, of_topic in rows.items():
                 yield from _wrong_filters(topic, of_topic)
@@ -309,7 +315,16 @@ def _topic(name: str) -> Mapping[str, Any]:
     }
 
 
-def _wrong_group(name: str, row: Any) -> Iterator[tuple[str, str, str]]:
+def _retries_of(row: Any, retry_queues: int) -> Mapping[str, int]:
+    """The queues of a retry topic; its group may be configured to have more."""
+    found = row.get("readQueueNums") if isinstance(row, dict) else None
+    queues = retry_queues if found == retry_queues else 1
+    return {"readQueueNums": queues, "writeQueueNums": queues}
+
+
+def _wrong_group(
+    name: str, row: Any, retry_queues: int
+) -> Iterator[tuple[str, str, str]]:
     asked = {field: row.get(field) for field in _ASKED_OF_A_GROUP}
     expected = {**_GROUP, **asked, "groupName": name}
     yield from _wrong_values(f"group {name}", row, expected)
@@ -317,6 +332,9 @@ def _wrong_group(name: str, row: Any) -> Iterator[tuple[str, str, str]]:
         if type(value) is not _ASKED_OF_A_GROUP[field]:
             wanted = "a number" if _ASKED_OF_A_GROUP[field] is int else "true or false"
             yield f"{field} of group {name}", f"{value}", wanted
+    queues = asked["retryQueueNums"]
+    if queues not in (0, 1, retry_queues):
+        yield f"retryQueueNums of group {name}", f"{queues}", f"0, 1 or {retry_queues}"
 
 
 def _wrong_map(found: Any, rows: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

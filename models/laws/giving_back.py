@@ -30,8 +30,8 @@ _OF_A_RECORD = frozenset(
     {"DELAY", "REAL_TOPIC", "REAL_QID", "WAIT", MULTI_QUEUE_OFFSET}
 )
 """Properties that each record of a message gets anew, or never has twice."""
-QUEUES = 1
-"""So many queues has a topic of retries, and one of dead letters."""
+DEAD_LETTER_QUEUES = 1
+"""So many queues has a topic of dead letters. Source: DLQ_NUMS_PER_GROUP."""
 
 
 class GivenBack(NamedTuple):
@@ -86,17 +86,21 @@ def _of_its_group(
     catalogue="I12",
 )
 def given_back_where_somebody_looks(
-    given: GivenBack, copies: Sequence[MessageToPut]
+    given: GivenBack, copies: Sequence[MessageToPut], retry_queues: int
 ) -> Iterator[Violation]:
     """No consumer of the group would ever find it in any other queue.
+
+    ``retry_queues``: how many queues the group's retry topic has.
 
     Source: AbstractSendMessageProcessor#consumerSendMsgBack, its newTopic's queues.
     """
     for copy in _of_its_group(given, copies):
         topic, queue_id = copy.destination
-        if queue_id >= QUEUES:
+        is_dead = topic == given.dead_letters
+        queues = DEAD_LETTER_QUEUES if is_dead else retry_queues
+        if queue_id >= queues:
             seen = f"it is put to {topic}/{queue_id}"
-            yield Violation(given.name, seen, f"to one of {QUEUES} queues")
+            yield Violation(given.name, seen, f"to one of {queues} queues")
 
 
 @law(
@@ -224,21 +228,27 @@ def sent_once_and_as_it_was(
 @law(
     "RTY-7",
     "when a consumer sends a message back, the broker passes it to its store, unless "
-    "it does not know the consumer's group",
+    "it does not know the consumer's group or that has no retry queue; then it refuses "
+    "the message",
     catalogue="I12",
 )
 def given_back_to_the_store(
-    queue: OneQueue, code: str, *, is_put: bool
+    queue: OneQueue, code: str, *, is_put: bool, has_retries: bool
 ) -> Iterator[Violation]:
-    """Asked of refusals. The store may refuse it, or not answer in time.
+    """The store may refuse it, or not answer in time.
 
-    Each group has a retry queue, and the consumer hands the message over with its
-    bytes, so the log need not hold it any more.
+    The consumer hands the message over with its bytes, so the log need not hold it any
+    more; else this is asked while the log holds it. ``has_retries``: whether its group
+    has a retry queue.
 
-    Source: AbstractSendMessageProcessor#consumerSendMsgBack.
+    Source: AbstractSendMessageProcessor#consumerSendMsgBack. Differs: RocketMQ confirms
+    what it does not store for a group without a retry queue.
     """
-    if not is_put and code != "SUBSCRIPTION_GROUP_NOT_EXIST":
+    is_unknown = code == "SUBSCRIPTION_GROUP_NOT_EXIST"
+    if has_retries and not is_put and not is_unknown:
         yield Violation(queue.name, f"it is refused with {code}", "it is put")
+    if not has_retries and (is_put or code == "SUCCESS"):
+        yield Violation(queue.name, f"it is put: {code}", "a refusal: no retry queue")
 
 
 @law(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -148,6 +149,34 @@ def a_legal_change_is_confirmed(
 
 
 @law(
+    "TOP-7",
+    "a group's retry topic is made with as many queues as its group is configured to "
+    "have for retries, and is not made for a group that has none",
+    catalogue="I12",
+)
+def a_retry_topic_is_made_for_its_group(
+    turn: TableTurn, possible: Mapping[str, frozenset[int]]
+) -> Iterator[Violation]:
+    """Asked of a table with new rows.
+
+    ``possible``: by topic, what its group's number of retry queues may be.
+
+    Source: ClientManageProcessor#heartBeat, AbstractSendMessageProcessor
+    #consumerSendMsgBack, their createTopicInSendMessageBackMethod.
+    """
+    before = {name for name, _ in turn.before.rows}
+    for topic, row in sorted(turn.now.rows):
+        if topic in before or topic not in possible:
+            continue
+        told = json.loads(row)
+        queues = told.get("readQueueNums"), told.get("writeQueueNums")
+        if queues not in {(one, one) for one in possible[topic] if one > 0}:
+            seen = f"it is made with {queues[0]} and {queues[1]} queues"
+            wanted = " or ".join([f"{one}" for one in sorted(possible[topic])])
+            yield Violation(f"topic {topic}", seen, f"{wanted} queues")
+
+
+@law(
     "GRP-1",
     "a group's configuration is the last one that the broker confirmed: in memory, in "
     "its file, and after the next start",
@@ -188,4 +217,5 @@ def no_group_comes_of_itself(turn: TableTurn) -> Iterator[Violation]:
 def _config(config: GroupConfig) -> str:
     told = f"{config.retry_max_times} retries, {config.consume_timeout_minute} min"
     told += "" if config.consume_enable else ", no consumption"
-    return told + ("" if config.consume_broadcast_enable else ", no broadcast")
+    told += "" if config.consume_broadcast_enable else ", no broadcast"
+    return f"{told}, {config.retry_queue_nums} retry queues"

@@ -283,6 +283,7 @@ SEVERAL_BROKERS = often(
     (Setup(keeps_progress=True, brokers=3, topic_queues=4, pull_threshold=3), 4),
     (Setup(keeps_progress=True, brokers=2, topic_queues=6, disk_profile="kill9"), 2),
     (Setup(keeps_progress=True, brokers=3, delivers_delayed=True, topic_queues=5), 4),
+    (Setup(keeps_progress=True, brokers=2, delivers_delayed=True, retry_queues=3), 3),
 )
 """As stores of three brokers: queues of several topics, and retry topics."""
 DELIVERING_STORES = often(
@@ -350,6 +351,10 @@ THAT_DELIVER = often(
     (replace(_DELIVERS, log_file_size=16384, queue_file_units=40), 1),
     (replace(_DELIVERS, message_delay_level="1s 3s"), 1),
     (replace(_DELIVERS, topic_queues=1, message_delay_level="9s 5s 2s 20s 1m"), 1),
+    (replace(_DELIVERS, retry_queues=2), 2),
+    (replace(_DELIVERS, sends_records=False), 2),
+    (replace(_DELIVERS, sends_records=False, in_memory_size=150), 1),
+    (replace(_DELIVERS, retry_queues=4, topic_queues=3), 2),
 )
 
 LIVING_CONSUMERS = (

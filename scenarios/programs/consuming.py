@@ -252,7 +252,8 @@ def _request(draft: Draft) -> ProgressOp:
         return DeleteGroup(group)
     if kind is ConfigureGroup:
         numbers = chance.pick(RETRIES), chance.pick(MINUTES)
-        return ConfigureGroup(group, *numbers, not chance.one_in(BARRED), chance.coin())
+        may = not chance.one_in(BARRED), chance.coin(), not chance.one_in(BARRED)
+        return ConfigureGroup(group, *numbers, *may)
     if kind is CloneOffset:
         return CloneOffset(group, chance.pick(space.groups), address.topic)
     if kind is CleanOffsets:

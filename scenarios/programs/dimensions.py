@@ -20,6 +20,7 @@ from crashmq.models.ops import (
     PROPERTY_END,
     AdvanceClock,
     ChangeConfig,
+    ConfigureGroup,
     Crash,
     Damage,
     DiskFault,
@@ -53,6 +54,7 @@ _FILTERS_OPS = ("Subscribe", "Unsubscribe", "PullFiltered")
 NEEDS: Mapping[str, tuple[str, str]] = {
     "consumer.": _BROKER,
     "pull.": _BROKER,
+    "group.": _BROKER,
     "service.persist_consumer_offset": _BROKER,
     "service.client_housekeeping": _BROKER,
     "service.pull_request_hold": _BROKER,
@@ -66,6 +68,7 @@ NEEDS: Mapping[str, tuple[str, str]] = {
     "setup.transient_store_buffers=more": ("setup.transient_store_pool", "on"),
     "setup.topic_queues=less": _BROKER,
     "setup.topic_queues=more": _BROKER,
+    "setup.retry_queues=more": _BROKER,
     "setup.pull_batch=less": _BROKER,
     "setup.pull_threshold=less": _BROKER,
     "setup.max_span=less": _BROKER,
@@ -74,6 +77,7 @@ NEEDS: Mapping[str, tuple[str, str]] = {
     "setup.long_polling=off": _BROKER,
     "setup.posts_subscription=on": _BROKER,
     "setup.lets_read=off": _BROKER,
+    "setup.sends_records=off": _BROKER,
     "setup.takes_lite_pulls=off": _BROKER,
     "setup.brokers=more": _BROKER,
     "setup.filters=on": _BROKER,
@@ -269,6 +273,8 @@ def _values_of_event(event: Event) -> Iterator[Value]:
             yield f"consumer.where={where}"
         case EndConsumer(how=how):
             yield f"consumer.end={how}"
+        case ConfigureGroup(is_retried=again):
+            yield f"group.retried={'on' if again else 'off'}"
         case PullThroughBroker(is_lite=lite):
             yield f"pull.lite={'on' if lite else 'off'}"
         case _:

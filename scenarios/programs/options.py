@@ -47,13 +47,21 @@ OPTIONS: tuple[Mapping[str, object], ...] = often(
     ({"long_polling": False}, 1),
     ({"posts_subscription": True}, 1),
     ({"takes_lite_pulls": False}, 1),
+    ({"retry_queues": 3}, 1),
+    ({"sends_records": False}, 1),
 )
 """Sets of options that mean something together; a disk with an end gets some room."""
 
 _OF_BROKERS = frozenset(
     {
         *("max_span", "topic_threshold", "pull_interval", "long_polling"),
-        *("posts_subscription", "reserved_hours", "takes_lite_pulls"),
+        *(
+            "posts_subscription",
+            "reserved_hours",
+            "takes_lite_pulls",
+            "sends_records",
+            "retry_queues",
+        ),
     }
 )
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from crashmq.models.ops import (
     AdvanceClock,
     AskBroker,
+    ConfigureGroup,
     Consume,
     DeleteGroup,
     During,
@@ -36,6 +37,7 @@ from crashmq.scenarios.programs.joining import (
     consumed_by,
     join_one_of,
     put_for,
+    retries_of,
 )
 
 DELAYED = 5
@@ -43,6 +45,10 @@ DELAYED = 5
 ROUNDS_MAX = 4
 """A message is a dead letter after three; one round more shows that it stays one."""
 BEFORE_OR_AFTER_MS = (0, 0, 0, -1, 1, 500)
+CONFIGURED = 6
+"""Before one of so many phrases an administrator says whether a group has retries."""
+UNRETRIED = 4
+"""One of so many groups that are configured has none."""
 JOINS = 3
 """One of so many phrases begins with a consumer that joins, beside the first."""
 
@@ -52,7 +58,10 @@ def retry(draft: Draft) -> None:
     chance, add = draft.chance, draft.add
     group = chance.pick(draft.space.consumers).group
     members = [one for one in draft.space.consumers if one.group == group]
-    if chance.one_in(JOINS) or not _is_there(draft, group):
+    is_there = _is_there(draft, group)
+    if chance.one_in(CONFIGURED) or (draft.setup.retry_queues > 1 and not is_there):
+        add(ConfigureGroup(group, retries_of(draft, group), is_retried=_again(draft)))
+    if chance.one_in(JOINS) or not is_there:
         join_one_of(draft, members)
     put = put_for(draft, members[0])
     if isinstance(put, PutMessage) and chance.one_in(DELAYED):
@@ -67,6 +76,9 @@ def retry(draft: Draft) -> None:
     for nth in range(chance.integer(1, ROUNDS_MAX)):
         ms = draft.delay_ms(FIRST_LEVEL + nth) + chance.pick(BEFORE_OR_AFTER_MS)
         add(AdvanceClock(ms))
+        if chance.one_in(CONFIGURED):
+            tries, again = retries_of(draft, group), _again(draft)
+            add(ConfigureGroup(group, tries, is_retried=again))
         if chance.one_in(3):
             _begin_again(draft, members)
         if chance.one_in(6):
@@ -78,6 +90,11 @@ def retry(draft: Draft) -> None:
         if chance.one_in(8):
             add(EndConsumer(chance.pick(members).client))
             join_one_of(draft, members)
+
+
+def _again(draft: Draft) -> bool:
+    """Whether what a group fails to consume is retried: mostly."""
+    return not draft.chance.one_in(UNRETRIED)
 
 
 def _is_there(draft: Draft, group: str) -> bool:

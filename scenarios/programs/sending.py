@@ -60,6 +60,8 @@ CHANGED = 4
 """Before one of so many sends an administrator changes a topic."""
 QUEUES_READ: Final = (8, 8, 9, 16)
 QUEUES_WRITTEN: Final = (8, 1, 9, 12, 0)
+UNRETRIED = 4
+"""One of so many groups that are configured has no retry queue."""
 ELSEWHERE = 4
 """One of so many messages is for a topic that is not one of retries."""
 
@@ -80,7 +82,7 @@ def send(draft: Draft) -> None:
     most = retries_of(draft, one.group)
     if chance.one_in(3):
         most = chance.pick(RETRIES)
-        add(ConfigureGroup(one.group, most))
+        add(ConfigureGroup(one.group, most, is_retried=not chance.one_in(UNRETRIED)))
     if one.is_orderly:
         _lock_queues(draft, one)
     if chance.one_in(CHANGED):
@@ -186,5 +188,6 @@ def _sent(draft: Draft, one: StartConsumer, most: int) -> SendMessage:
     tries = max(0, (bound if bound >= 0 else most) + chance.pick(around))
     origin = f"RETRY_TOPIC={address.topic}"
     topic = RETRY_PREFIX + one.group
-    queue_id = int(chance.one_in(PAST_THE_QUEUES * ELSEWHERE))
+    queue_id = chance.below(draft.setup.retry_queues)
+    queue_id += chance.one_in(PAST_THE_QUEUES * ELSEWHERE)
     return SendMessage(topic, queue_id, max(size, 1), tries, bound, level, origin)

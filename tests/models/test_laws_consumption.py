@@ -9,6 +9,7 @@ from crashmq.harness.disk.profiles import PROFILES
 from crashmq.harness.judging.judge import Judge
 from crashmq.harness.subjects.python_store import PythonStore
 from crashmq.models.appended import Appended
+from crashmq.models.brokers import queues_of
 from crashmq.models.history import (
     Consumed,
     ConsumerBegan,
@@ -27,7 +28,6 @@ from crashmq.models.knowledge.consumption import (
     AnsweredPull,
     Consumption,
     Share,
-    queues_of,
 )
 from crashmq.models.knowledge.knowledge import Knowledge
 from crashmq.models.knowledge.locks import Lock, Locks
@@ -234,8 +234,12 @@ def test_a_share_has_the_messages_of_the_answer_that_it_continues_from() -> None
 
 def test_the_queues_of_a_group_are_those_of_its_topics_and_its_retry_topic() -> None:
     both = replace(C0, topics="T0,T1")
-    assert queues_of(both, 1) == [("T0", 0), ("T1", 0), ("%RETRY%g", 0)]
-    assert queues_of(replace(C0, broadcasts=True), 2) == [("T0", 0), ("T0", 1)]
+    assert queues_of(both, Setup(topic_queues=1)) == [
+        ("T0", 0),
+        ("T1", 0),
+        ("%RETRY%g", 0),
+    ]
+    assert queues_of(replace(C0, broadcasts=True), Setup()) == [("T0", 0), ("T0", 1)]
 
 
 def test_a_consumer_begins_pulls_and_tells_where_it_is() -> None:

@@ -50,16 +50,17 @@ def waiting(level: int, topic: str = "%RETRY%g", queue_id: int = 0) -> MessageTo
 def test_what_is_given_back_goes_to_a_queue_that_is_there() -> None:
     judge = given_back_where_somebody_looks.violations
 
-    assert not judge(OF_T0, [waiting(4)])
-    assert not judge(DEAD, [copy("%DLQ%g")])
-    assert judge(OF_T0, [waiting(4, queue_id=1)])
-    assert judge(DEAD, [copy("%DLQ%g", 1)])
+    assert not judge(OF_T0, [waiting(4)], 1)
+    assert not judge(OF_T0, [waiting(4, queue_id=1)], 2)
+    assert not judge(DEAD, [copy("%DLQ%g")], 1)
+    assert judge(OF_T0, [waiting(4, queue_id=1)], 1)
+    assert judge(DEAD, [copy("%DLQ%g", 1)], 2)
 
 
 def test_what_another_group_is_given_is_not_looked_at() -> None:
     other = copy("%DLQ%h", 7, was="T9")
 
-    assert not given_back_where_somebody_looks.violations(OF_T0, [other])
+    assert not given_back_where_somebody_looks.violations(OF_T0, [other], 1)
     assert not given_back_as_of_its_topic.violations(OF_T0, [other])
     assert not given_back_for_its_tries.violations(OF_T0, [other])
 
@@ -198,10 +199,16 @@ def test_only_what_is_sent_to_a_retry_topic_may_lie_elsewhere() -> None:
     assert not judge(LETTER, [LETTER], DEFAULT_LEVELS)
 
 
-def test_a_refusal_is_the_stores_or_of_an_unknown_group() -> None:
+def test_a_refusal_is_the_stores_or_of_a_group_that_takes_nothing_back() -> None:
     judge = given_back_to_the_store.violations
     queue = OneQueue("c0", "g", "T0", 1)
 
-    assert judge(queue, "SYSTEM_ERROR", is_put=False)
-    assert not judge(queue, "SYSTEM_ERROR", is_put=True)
-    assert not judge(queue, "SUBSCRIPTION_GROUP_NOT_EXIST", is_put=False)
+    for code, is_put, has_retries, is_right in (
+        ("SYSTEM_ERROR", False, True, False),
+        ("SYSTEM_ERROR", True, True, True),
+        ("SUBSCRIPTION_GROUP_NOT_EXIST", False, True, True),
+        ("SYSTEM_ERROR", False, False, True),
+        ("SUCCESS", True, False, False),
+    ):
+        found = judge(queue, code, is_put=is_put, has_retries=has_retries)
+        assert bool(found) is not is_right, code

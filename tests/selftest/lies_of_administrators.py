@@ -125,6 +125,14 @@ LIES_OF_ADMINISTRATORS = (
         ),
     ),
     bug(
+        "TOP-7",
+        "crashmq.engine.broker.topic.topic_config_manager"
+        ":TopicConfigManager.create_topic_in_send_message_back_method",
+        "TopicConfig(topic, queue_nums, queue_nums, perm)",
+        "TopicConfig(topic, queue_nums + 1, queue_nums + 1, perm)",
+        does(_BROKER, ConfigureGroup("g"), *_JOINS),
+    ),
+    bug(
         "TOP-5",
         f"{_QUESTIONS}:change_topic",
         "change.write_queues, perm)",
