@@ -515,6 +515,15 @@ class HeartbeatTaken:
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
+class MembersTold:
+    """The broker notified the members of a group that these are its members now."""
+
+    group: str
+    members: tuple[str, ...]
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True)
 class MembersAnswered:
     """The broker listed the members of a group to one of its clients."""
 
@@ -805,6 +814,7 @@ Happening: TypeAlias = (
     | LocksAnswered
     | LocksReturned
     | HeartbeatTaken
+    | MembersTold
     | MembersAnswered
     | SubscriptionAsked
     | SubscriptionAnswered
@@ -1413,6 +1423,7 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None] | None] = {
     LocksAnswered: None,
     LocksReturned: None,
     HeartbeatTaken: None,
+    MembersTold: None,
     MembersAnswered: None,
     SubscriptionAsked: None,
     SubscriptionAnswered: None,

@@ -20,6 +20,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     LockingConsumerStopped,
     LockNeeded,
     LocksRenewed,
+    MembersChanged,
     MembersListed,
     MessageConsumed,
     MessageGivenUp,
@@ -84,6 +85,7 @@ from crashmq.models.laws.giving_up import (
 )
 from crashmq.models.laws.listening import a_listener_is_shown_what_was_stored
 from crashmq.models.laws.membership import (
+    members_are_told_of_each_other,
     who_has_left_is_no_member,
     who_is_heard_of_is_a_member,
     who_is_silent_is_no_member,
@@ -324,6 +326,16 @@ def _ask_mbr_1(at: MembersListed) -> Breaches:
 @asked(who_has_left_is_no_member, on=MembersListed, needs=(Fact.ALONE,))
 def _ask_mbr_2(at: MembersListed) -> Breaches:
     return who_has_left_is_no_member.judge(at.group, at.members, at.left)
+
+
+@asked(
+    members_are_told_of_each_other,
+    on=MembersChanged,
+    needs=(Fact.VALUES_ARE_OURS,),
+)
+def _ask_mbr_4(at: MembersChanged) -> Breaches:
+    judge, joins = members_are_told_of_each_other.judge, at.is_there
+    return judge(at.group, at.client, at.others, at.told, joins=joins)
 
 
 @asked(

@@ -183,6 +183,31 @@ def _ask_lp_7_held(at: PullKept) -> Breaches:
     return answered_by_its_code.judge(at.pull, None, at.queue, at.reset_to)
 
 
+def _meets_a_reset(at: PullAnswered | PullKept) -> bool:
+    """Whether a pull must get a reset, though a call to the disk has failed before."""
+    step = at.step
+    has_it = at.reset_to is not None and at.reset_to >= 0
+    fails = step.fails_calls or step.is_unreadable
+    return at.known.disk_failed and has_it and not fails and _is_filterable(at)
+
+
+def _gets_the_reset(at: PullAnswered) -> bool:
+    is_refused = at.answer.code in (*_REFUSALS, "SYSTEM_ERROR")
+    return _comes_by_itself(at) and not is_refused and _meets_a_reset(at)
+
+
+@asked(
+    answered_by_its_code, on=PullAnswered, needs=(Fact.ALONE,), where=_gets_the_reset
+)
+def _ask_lp_7_of_a_reset(at: PullAnswered) -> Breaches:
+    return answered_by_its_code.judge(at.pull, at.answer, at.queue, at.reset_to)
+
+
+@asked(answered_by_its_code, on=PullKept, needs=(Fact.ALONE,), where=_meets_a_reset)
+def _ask_lp_7_of_a_reset_held(at: PullKept) -> Breaches:
+    return answered_by_its_code.judge(at.pull, None, at.queue, at.reset_to)
+
+
 def _knows_topics(at: PullAnswered | PullKept) -> bool:
     deletions = [op for op, _ in at.step.deletions if op.topic == at.pull.topic]
     return not at.known.progress.topics.is_doubtful and not deletions

@@ -38,7 +38,7 @@ from crashmq.engine.remoting.response_code import ResponseCode
 from crashmq.engine.store.errors import StoreStopped
 from crashmq.harness.disk.crash import StoreCrashed
 from crashmq.harness.scheduling.sim_runtime import SimRuntime
-from crashmq.harness.subjects.connections import Connections
+from crashmq.harness.subjects.connections import Connections, Notified
 from crashmq.harness.subjects.consumer_config import config_of
 from crashmq.harness.subjects.listeners import Concurrently, Orderly
 from crashmq.harness.subjects.machines import Machines
@@ -556,6 +556,11 @@ class Clients:
         self.note: Callable[[Happening], None] = _tell_nobody
         self._running: dict[str, _Client] = {}
         self._beginning = runtime.lock()
+
+    def listen_to(self, broker: BrokerController) -> None:
+        """Ask a broker that has started from now on, and hear whom it notifies."""
+        self.broker = broker
+        broker.consumer_manager.append_listener(Notified(self.tell))
 
     def tell(self, event: Happening) -> None:
         """Pass an event of a consumer to ``note``."""

@@ -1,8 +1,15 @@
-"""Connections: those of one client to its broker, of which only the newest is used."""
+"""Connections: those of one client to its broker, of which only the newest is used.
+
+And whom a broker notifies over them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from crashmq.engine.broker.broker_controller import BrokerController
+from crashmq.engine.remoting.subscription_data import SubscriptionData
+from crashmq.models.history import MembersTold
 
 
 class Connections:
@@ -51,3 +58,22 @@ class Connections:
         """Let a broker see all of them close, as when the client's process ends."""
         for connection in self._open:
             broker.consumer_manager.do_channel_close_event(connection)
+
+
+class Notified:
+    """Hears whom a broker notifies over the connections of its clients."""
+
+    def __init__(self, note: Callable[[MembersTold], None]) -> None:
+        self._note = note
+
+    def consumer_ids_changed(self, group: str, client_ids: Sequence[str]) -> None:
+        """Note that the members of a group are notified."""
+        self._note(MembersTold(group, (*client_ids,)))
+
+    def group_registered(
+        self, group: str, subscriptions: Sequence[SubscriptionData]
+    ) -> None:
+        """Ignore what a group subscribes: its heartbeat says so."""
+
+    def group_unregistered(self, group: str) -> None:
+        """Ignore that a group has lost its last member: nobody is notified."""

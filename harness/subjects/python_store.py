@@ -582,7 +582,7 @@ class PythonStore:
             self._store, self._brokers.broker = store, broker
             if broker is not None and self.setup.keeps_progress:
                 self._consumers = Consumers(broker, self._runtime)
-                self._clients.broker = broker
+                self._clients.listen_to(broker)
         finally:
             if self._store is None:
                 self._left_by_start = self.disk.left_open()

@@ -84,8 +84,9 @@ def where_moved(at: At, answer: PullReceived, share: Share) -> Offsets | None:
     """The offsets to which an answer may send its consumer; None: unknown.
 
     Without a pending reset it is known only if the pull was answered in the step in
-    which it was sent, by a broker that the consumer has heard from in this run, and if
-    it is known what can be read of the queue.
+    which it was sent, by a broker that the consumer has heard from in this run, or in
+    one since which the queue has lost nothing before the offset, and if it is known
+    what can be read of the queue.
     """
     step, known, queue = at.step, at.known, answer.queue
     consumption, key = known.consumption, queue[1:]  # resets are of groups
@@ -98,14 +99,17 @@ def where_moved(at: At, answer: PullReceived, share: Share) -> Offsets | None:
     if not any(one.queue == queue for one in sent):
         return None  # it was read when it came, or again since
     heard = known.progress.due.heard.get(queue)
-    is_current = share.life == heard == consumption.life
-    place = (queue.topic, queue.queue_id)
+    place, offset = (queue.topic, queue.queue_id), answer.queue_offset
+    is_current = heard is not None and share.life == heard
+    if is_current and heard != consumption.life:
+        now, lives = consumption.life, known.progress.pulls.lives
+        is_current = lives.are_good(place, offset, share.life, now)
     is_known = not (known.is_degraded or known.tampering.damaged or known.doubts(place))
     if not (is_current and is_known) or is_half_dispatched(Moment(*at), place):
         return None
     there = known.model.visible(place)
-    if answer.queue_offset < there.min_offset:
+    if offset < there.min_offset:
         return frozenset({there.min_offset})
-    if answer.queue_offset > there.max_offset:
+    if offset > there.max_offset:
         return frozenset({there.max_offset})
     return frozenset()

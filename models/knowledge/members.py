@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from crashmq.models.limits import CLIENT_SILENT_MS
 from crashmq.models.plain_state import Forked
 
 
@@ -20,6 +21,8 @@ class Members(Forked):
             long, without a heartbeat since.
         vanished: the clients of which a process has vanished, so that connections of
             theirs may still seem open.
+        met: the groups and clients of all heartbeats; without a group those clients
+            that may have sent one unseen.
     """
 
     heard_ms: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -28,6 +31,7 @@ class Members(Forked):
     expired: dict[tuple[str, str], bool] = field(default_factory=dict)
     subscribed: dict[str, frozenset[str] | None] = field(default_factory=dict)
     vanished: dict[str, bool] = field(default_factory=dict)
+    met: set[tuple[str, str]] = field(default_factory=set)
 
     def told(self, group: str, topics: frozenset[str] | None) -> None:
         """Record what a heartbeat said that its group subscribes; None: unknown."""
@@ -64,6 +68,27 @@ class Members(Forked):
             del self.heard_ms[group, its]
             if broker_knows:
                 self.left[group, its] = True
+
+    def is_new(self, group: str, client: str) -> bool:
+        """Whether a client has certainly sent no heartbeat for a group in this run."""
+        return self.met.isdisjoint({(group, client), ("", client)})
+
+    def is_one(self, group: str, client: str, at_ms: int) -> bool:
+        """Whether a client is certainly a member, by heartbeats that were seen."""
+        heard_ms = self.heard_ms.get((group, client))
+        is_heard = heard_ms is not None and 0 <= at_ms - heard_ms <= CLIENT_SILENT_MS
+        is_plain = client not in self.vanished and ("", client) not in self.met
+        return is_heard and is_plain
+
+    def groups_of(self, client: str, at_ms: int) -> list[str]:
+        """The groups of which a client is certainly a member."""
+        its = [group for group, one in self.heard_ms if one == client]
+        return sorted([one for one in its if self.is_one(one, client, at_ms)])
+
+    def others(self, group: str, client: str, at_ms: int) -> frozenset[str]:
+        """The certain members of a group but for one."""
+        its = [one for of, one in self.heard_ms if of == group and one != client]
+        return frozenset([one for one in its if self.is_one(group, one, at_ms)])
 
     def silent_for(self, group: str, at_ms: int) -> dict[str, int]:
         """By client of a group, the time in ms since its last heartbeat."""

@@ -298,6 +298,23 @@ class LockNeeded(Moment):
 
 
 @dataclass(slots=True)
+class MembersChanged(Moment):
+    """A client has joined a group or left it, and nothing else happened.
+
+    Attributes:
+        is_there: it has joined.
+        others: who certainly is a member besides.
+        told: the members that the broker named to them all, last; None: it did not.
+    """
+
+    group: str
+    client: str
+    is_there: bool
+    others: frozenset[str]
+    told: tuple[str, ...] | None
+
+
+@dataclass(slots=True)
 class MembersListed(Moment):
     """A broker listed the members of a group to one of its clients.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from crashmq.models.files.offsets import OffsetKey
+from crashmq.models.knowledge.lives import Lives
 from crashmq.models.ops import PullThroughBroker
 from crashmq.models.plain_state import Forked
 
@@ -38,6 +39,7 @@ class Pulls(Forked):
             was told and which nobody has followed.
         next_offsets: by group, topic and queue, where the group may pull next by its
             last pull; -1: by its committed offset.
+        lives: which offsets of earlier runs the broker takes in a pull.
     """
 
     open: dict[int, OpenPull] = field(default_factory=dict)
@@ -45,6 +47,7 @@ class Pulls(Forked):
     behind: dict[OffsetKey, bool] = field(default_factory=dict)
     told: dict[OffsetKey, int] = field(default_factory=dict)
     next_offsets: dict[OffsetKey, frozenset[int]] = field(default_factory=dict)
+    lives: Lives = field(default_factory=Lives)
 
     def ended(self) -> None:
         """Record the end of the broker's run, which knew where groups pull next."""

@@ -9,10 +9,14 @@ from crashmq.models.history import (
     Happening,
     HeartbeatTaken,
     MembersAnswered,
+    MembersTold,
     RoundDone,
 )
 from crashmq.models.knowledge.moments import At, Moment
-from crashmq.models.knowledge.moments_of_consumers import MembersListed
+from crashmq.models.knowledge.moments_of_consumers import (
+    MembersChanged,
+    MembersListed,
+)
 from crashmq.models.limits import CLIENT_SILENT_MS
 from crashmq.models.ops import EndConsumer, TurnConsumer, all_parts
 
@@ -39,11 +43,39 @@ def _ends_beside(at: At, client: str) -> bool:
     return ends and not at.step.is_alone
 
 
+def _is_seen(at: At) -> bool:
+    """Whether all that a broker is told in the step is seen, and it answers that."""
+    is_up = at.now.max_phy_offset >= 0 and at.step.crash is None
+    return at.step.is_alone and is_up and not (at.step.starts or at.step.fails_calls)
+
+
+def saw_clients_unseen(at: At) -> None:
+    """Record the clients of which a heartbeat may not be recorded in the step."""
+    if at.step.is_alone and not at.step.fails_calls:
+        return
+    names = {getattr(act, "client", "") for act in at.step.acts}
+    at.known.progress.members.met |= {("", name) for name in names if name}
+
+
+def _changed(
+    at: At, group: str, client: str, at_ms: int, *, is_there: bool
+) -> MembersChanged:
+    told = [one.event for one in at.step.entries if isinstance(one.event, MembersTold)]
+    its = [one.members for one in told if one.group == group]
+    others = at.known.progress.members.others(group, client, at_ms)
+    return MembersChanged(
+        *at, group, client, is_there, others, its[-1] if its else None
+    )
+
+
 def walk_members(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
     """Record heartbeats and ends; yield a moment where a broker lists members."""
     members = at.known.progress.members
     match event:
         case HeartbeatTaken(client, group, rows):
+            if _is_seen(at) and members.is_new(group, client):
+                yield _changed(at, group, client, at_ms, is_there=True)
+            members.met.add((group, client))
             # Of two at the same time nobody knows which one the broker took last.
             is_known = at.step.is_alone and rows is not None
             topics = frozenset([topic for topic, _, _ in rows or ()])
@@ -56,6 +88,9 @@ def walk_members(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
         case RoundDone(service="client_housekeeping") as done:
             members.looked(done.began_ms, CLIENT_SILENT_MS)
         case ConsumerEnded(client, how, _):
+            if _is_seen(at) and how != "vanish":
+                for group in members.groups_of(client, at_ms):
+                    yield _changed(at, group, client, at_ms, is_there=False)
             is_last = how != "vanish" and not _has_another_turn(at, client)
             if how == "vanish":
                 members.vanished[client] = True

@@ -56,6 +56,7 @@ from crashmq.models.knowledge.walk_consumers import (
     OF_CONSUMERS,
     walk_consumers,
 )
+from crashmq.models.knowledge.walk_members import saw_clients_unseen
 from crashmq.models.knowledge.walk_questions import SEPARATOR, first_since, saw_answer
 from crashmq.models.knowledge.walk_waiting import saw_work
 from crashmq.models.observations import (
@@ -102,6 +103,7 @@ _OF_PROGRESS = frozenset(
         *(StartBegan, OffsetsLoaded),
     }
 )
+ANY_QUEUE = -1
 _MEETS_RESETS = frozenset({BrokerPullHeld, BrokerPullAnswered, PullReceived})
 _OF_PROGRESS_OR_CONSUMERS = _OF_PROGRESS | OF_CONSUMERS
 
@@ -155,6 +157,7 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 _saw_what_is_cut_short(at)
             case FileDamaged() | FilePlanted():
                 progress.is_doubtful = True
+                progress.pulls.lives.forget()
             case StartBegan(found, _):
                 yield OffsetsFound(*at, found)
             case OffsetsLoaded(rows):
@@ -195,10 +198,12 @@ def _settle(
     before: Mapping[OffsetKey, frozenset[int]],
     pending_before: Mapping[OffsetKey, bool],
 ) -> None:
-    """Record what the step as a whole says about its commits and deletions."""
+    """Record what the step as a whole says of commits, deletions and heartbeats."""
     step = at.step
-    if _fails_to_delete(step):
-        _deleted_nothing(at, before, pending_before)
+    saw_clients_unseen(at)
+    removals = _failed_removals(step)
+    if removals:
+        _removed_nothing(at, removals, before, pending_before)
     elif not (step.is_alone or step.crash or step.starts or step.is_stopping):
         _settle_single_commits(at, before)
 
@@ -276,7 +281,11 @@ def walk_recovered(at: At, recovered: Sequence[Recovered]) -> Iterator[Moment]:
     """Yield a moment for each start of a step that succeeded."""
     for one in recovered:
         damaged = one.log_was_damaged or at.known.tampering.log_has_hidden_rot
-        yield OffsetsRecovered(*at, one, _ends(at, log_was_damaged=damaged))
+        ends = _ends(at, log_was_damaged=damaged)
+        least = {key: first for key, (first, _) in ends.of_queue.items()}
+        run, lives = at.known.consumption.life, at.known.progress.pulls.lives
+        lives.began(run, least if ends.is_known else None)
+        yield OffsetsRecovered(*at, one, ends)
 
 
 def _recovered(at: At, found: Mapping[str, bytes], rows: OffsetRows) -> Recovered:
@@ -397,6 +406,7 @@ def _spread(at: At) -> None:
 
 def _deletion_asked(at: At, op: DeleteTopic) -> None:
     progress = at.known.progress
+    progress.pulls.lives.may_be_deleted(op.topic)
     progress.tables.topics = None  # one may go now, and be made again
     progress.pulls.told.clear()
     progress.may_be_gone(progress.keys_of(topic=op.topic, queue_id=op.queue_id))
@@ -408,28 +418,38 @@ def _deletion_ended(at: At, op: DeleteTopic, seen: Observation) -> None:
         progress.gone(progress.keys_of(topic=op.topic, queue_id=op.queue_id))
 
 
-def _fails_to_delete(step: Step) -> bool:
-    """Whether a step is a failed deletion of a topic with its disk fault alone."""
-    if not (step.deletions and step.raised) or step.crash is not None or step.starts:
-        return False
-    kinds = (During, DeleteTopic, DiskFault)
+def _failed_removals(step: Step) -> list[tuple[str, int]]:
+    """The topics of a failed removal, if the step has nothing but its disk fault.
+
+    Each comes with the id of the queue that was to be deleted, or with that of all. A
+    deletion of a group may have failed once its offsets were gone.
+    """
+    if not step.raised or step.crash is not None or step.starts:
+        return []
+    kinds = (During, DeleteTopic, CleanOffsets, DiskFault)
     has_failed = all(seen is None for _, seen in step.deletions)
-    has_failed &= step.kinds.isdisjoint(_MEETS_RESETS)
-    return has_failed and all(isinstance(act, kinds) for act in step.acts)
+    has_failed &= step.kinds.isdisjoint({*_MEETS_RESETS, ProgressAnswered})
+    if not (has_failed and all(isinstance(act, kinds) for act in step.acts)):
+        return []
+    asked = [one.event for one in step.entries if isinstance(one.event, ProgressAsked)]
+    cleaned = [one.op.topic for one in asked if isinstance(one.op, CleanOffsets)]
+    deleted = [(op.topic, op.queue_id) for op, _ in step.deletions]
+    return [*deleted, *[(topic, ANY_QUEUE) for topic in cleaned]]
 
 
-def _deleted_nothing(
+def _removed_nothing(
     at: At,
+    removals: Sequence[tuple[str, int]],
     before: Mapping[OffsetKey, frozenset[int]],
     pending: Mapping[OffsetKey, bool],
 ) -> None:
-    """Restore the offsets and resets of a topic whose deletion failed.
+    """Restore the offsets and resets that could not be removed.
 
     It stays unknown what the file has of them.
     """
     progress = at.known.progress
-    for op, _ in at.step.deletions:
-        for key in progress.keys_of(topic=op.topic, queue_id=op.queue_id):
+    for topic, queue_id in removals:
+        for key in progress.keys_of(topic=topic, queue_id=queue_id):
             if key in before:
                 progress.now[key] = before[key]
             if key in pending:
@@ -631,3 +651,4 @@ def _saw_crash(known: Knowledge, crash: Crash) -> None:
     is_lost = crash.kind == "power_loss" and not promises.keeps_what_is_synced
     if is_lost or promises.is_broken_by(crash.kind) or promises.reverts:
         progress.is_doubtful = True
+        progress.pulls.lives.forget()

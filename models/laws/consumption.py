@@ -470,7 +470,8 @@ def nobody_is_sent_past_the_end(
         to: where the consumer is sent.
         end: the queue_offset that the queue's next message gets.
         possible: where it may be sent; empty: its offset is in the queue; None:
-            unknown, as of a consumer of an earlier life of the broker.
+            unknown, as of a consumer of an earlier life of the broker that may have
+            lost what it had pulled.
 
     Source: PullMessageProcessor, PULL_OFFSET_MOVED.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from crashmq.models.laws.registry import law
 from crashmq.models.verdict import Violation
@@ -50,6 +50,42 @@ def who_has_left_is_no_member(
     for client in left:
         if client in members:
             yield Violation(f"group {group}", _named(members), f"not {client}")
+
+
+@law(
+    "MBR-4",
+    "a broker notifies the members of a group when a client joins it or leaves it, and "
+    "names all who are members then",
+    catalogue="I12",
+)
+def members_are_told_of_each_other(
+    group: str,
+    client: str,
+    others: Set[str],
+    told: Sequence[str] | None,
+    *,
+    joins: bool,
+) -> Iterator[Violation]:
+    """Else they share the queues otherwise only with their next round of a rebalance.
+
+    Args:
+        group: the group.
+        client: the client that joins or leaves.
+        others: who certainly is a member besides.
+        told: the members that the broker has named; None: it notified nobody.
+        joins: whether the client joins.
+
+    Source: ConsumerManager#registerConsumer, #unregisterConsumer,
+    #doChannelCloseEvent; DefaultConsumerIdsChangeListener.
+    """
+    if not (joins or others):
+        return  # nobody is left to be notified
+    who = f"{client} {'joins' if joins else 'leaves'} group {group}"
+    expected = {*others, client} if joins else {*others}
+    if told is None:
+        yield Violation(who, "nobody is notified", f"{sorted(expected)}")
+    elif expected - {*told} or (client in told and not joins):
+        yield Violation(who, f"{sorted(told)} are named", f"{sorted(expected)}")
 
 
 @law(

@@ -21,6 +21,7 @@ from crashmq.models.ops import (
     FromWhere,
     Op,
     ProgressOp,
+    PullThroughBroker,
     QueryLowestOffsets,
     QueryOffset,
     ResetOffset,
@@ -87,8 +88,8 @@ COMMIT_POINTS = (6, 16)
 FIRST_TIMES = 3
 """So often in a row a group commits for the first time."""
 DELETED_BY: tuple[
-    Literal["alone", "beside", "amid", "crash", "fault", "reset"], ...
-] = ("alone", "beside", "amid", "crash", "fault", "reset")
+    Literal["alone", "beside", "amid", "crash", "fault", "reset", "in vain"], ...
+] = ("alone", "beside", "amid", "crash", "fault", "reset", "in vain", "in vain")
 RESET_POINTS = (1, 6)
 """Between these points a reset has chosen its offset, and is not set yet."""
 
@@ -216,8 +217,25 @@ def _delete(draft: Draft) -> None:
             draft.add(During(op, at_action, draft.drawn.fault()))
         case "reset":
             _reset_beside(draft, op, address)
+        case "in vain":
+            _remove_in_vain(draft, op, address)
     if chance.coin():
         _stock(draft)
+
+
+def _remove_in_vain(draft: Draft, deletion: DeleteTopic, address: Address) -> None:
+    """Add ops: a group is reset, its offset cannot be removed, and it pulls then."""
+    chance, add, group = draft.chance, draft.add, draft.chance.pick(draft.space.groups)
+    add(draft.drawn.stock(address), RunService("reput"))
+    end = max(1, draft.drawn.whereabouts.counts[address])
+    add(CommitOffset(group, *address, chance.integer(0, end)))
+    if chance.coin():
+        add(PERSIST)
+    add(ResetOffset(group, *address, chance.integer(0, end)))
+    removal: Op = deletion if chance.coin() else CleanOffsets(address.topic)
+    add(During(removal, chance.integer(1, ACTIONS_MAX), draft.drawn.fault()))
+    add(PullThroughBroker(group, *address, end, suspends=chance.coin()))
+    add(QueryOffset(group, *address))
 
 
 def _reset_beside(draft: Draft, deletion: DeleteTopic, address: Address) -> None:

@@ -55,6 +55,11 @@ _KEPT = does(
 _STOPPED = does(
     Setup(keeps_progress=True), StartConsumer("c0", "g", "T0"), EndConsumer("c0")
 )
+_TWO = does(
+    Setup(keeps_progress=True),
+    *(StartConsumer("c0", "g", "T0"), StartConsumer("c1", "g", "T0")),
+    EndConsumer("c1"),
+)
 _NAMED = "broker.consumer_manager.consumer_id_list(group)"
 
 LIES_OF_CONSUMERS = (
@@ -67,6 +72,16 @@ LIES_OF_CONSUMERS = (
             _SILENT,
         )
         for after in (f"[*{_NAMED}, 'c1']", "['c1', self.op.client]")
+    ),
+    *(
+        bug(
+            "MBR-4",
+            "crashmq.harness.subjects.connections:Notified.consumer_ids_changed",
+            "(*client_ids,)",
+            after,
+            _TWO,
+        )
+        for after in ("(*client_ids[1:],)", "(*client_ids, 'c1')")
     ),
     *(
         bug(
