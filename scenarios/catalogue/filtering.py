@@ -7,7 +7,7 @@ from dataclasses import replace
 from crashmq.models.ops import DiskFault, ExpressionType, Schedule
 from crashmq.models.program import Setup
 from crashmq.scenarios.catalogue.scenario import Scenario
-from crashmq.scenarios.programs.expressions import VALUES
+from crashmq.scenarios.programs.expressions import ALIKE, VALUES
 from crashmq.scenarios.programs.space import Address, Label, Numbers, Size, often
 from crashmq.scenarios.programs.spaces import CALM
 
@@ -29,6 +29,7 @@ EXPRESSIONS: tuple[tuple[str, ExpressionType], ...] = often(
     (("NOT (a > 5 AND b = 'x')", "SQL92"), 2),
     (("a > 5.5", "SQL92"), 1),
     *[((f"a {order} 6", "SQL92"), 1) for order in ("<", "<=", ">", ">=")],
+    *[((f"a {order} b", "SQL92"), 1) for order in ("<", "<=", ">", ">=", "=", "<>")],
     (("a = 99", "SQL92"), 2),
     (("a IS NULL OR a IS NOT NULL", "SQL92"), 1),
     (("a > 'x'", "SQL92"), 1),
@@ -50,6 +51,13 @@ LABELS = often(
     # Each other value beside one that most expressions are about.
     *[(Label(properties=f"a={value};b=x"), 1) for value in VALUES],
     *[(Label(properties=f"b={value};c=6"), 1) for value in VALUES[::3]],
+    # Two that are equal as numbers, or nearly so.
+    *[
+        (Label(properties=f"a={one};b={other}"), 1)
+        for alike in ALIKE
+        for one in alike
+        for other in alike
+    ],
 )
 NAME = "a-group-of-consumers-of-filters"
 GROUPS = often(

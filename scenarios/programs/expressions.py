@@ -21,6 +21,8 @@ VALUES: Final[tuple[str, ...]] = (
     *("x", "xy", "y", "", "it's", "true", "TRUE", "false", " 6", "6 ", "many"),
 )
 """Texts that are numbers of every kind, at their bounds and past them, or none."""
+ALIKE: Final = (("0", "0.0", "-0.0"), ("6", "6.0", "+6"))
+"""Texts of numbers that are the same, or that differ in the sign of a zero."""
 NUMBERS: Final = often(
     *[(one, 3) for one in ("6", "5", "7")],
     *[(one, 1) for one in ("0", "1000", "2147483647", "2147483648", "3000000000")],
@@ -53,7 +55,8 @@ BEHIND: Final = (
 
 SPECIAL: Final = (
     *("'x' = a", "'x' <> a", "TRUE = a", "a = TRUE", "TRUE = 6", "TRUE = FALSE"),
-    *("a = b", "a <> b", "a > b", "NOT a = 6", "NOT (a = 6)", "-a < 0", "a = NULL"),
+    *("a = b", "a <> b", "a > b", "a < b", "a >= b", "a = NULL"),
+    *("NOT a = 6", "NOT (a = 6)", "-a < 0"),
     *("a BETWEEN -1 AND -5", "a BETWEEN 7 AND 5", "a NOT BETWEEN 7 AND 5", "a"),
     *("NOT (b CONTAINS 'x')", "b NOT CONTAINS 'x'", "b CONTAINS ''", "6", "'x'"),
     *("a = 6 OR b = 'x'", "b = 'x' OR a = 6", "a > 0.0", "a > 'x'", "6 = a", "a = 6.0"),
