@@ -9,11 +9,12 @@ Source: rules E6 and E9 of the disk fault model.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
 from crashmq.models.files.deleted import DELETED_PATH
+from crashmq.models.files.log import QueueKey
 from crashmq.models.files.places import is_of_a_store
 from crashmq.models.history import Step
 from crashmq.models.knowledge.promises import SPOILT
@@ -145,6 +146,13 @@ class Tampering(Forked):
         paths = {damage.path for damage in self.damaged}
         return paths.isdisjoint({DELETED_PATH, SPOILT.path})
 
+    def untouched_queues(self, queues: Iterable[QueueKey]) -> list[QueueKey]:
+        """Those of the queues of which no file was changed since the last start."""
+        paths = [damage.path for damage in self.damaged]
+        if SPOILT.path in paths:  # where, nobody knows
+            return []
+        return [key for key in queues if not any(_is_of(path, key) for path in paths)]
+
     @property
     def must_stay(self) -> Mapping[str, bytes]:
         """The foreign files that nobody but the store could have changed."""
@@ -160,3 +168,10 @@ class Tampering(Forked):
         if not self.foreign:
             return files
         return {path: files[path] for path in files if path not in self.foreign}
+
+
+def _is_of(path: str, queue: QueueKey) -> bool:
+    """Whether a path is one of the queue's files, units or consumequeue_ext entries."""
+    parts = path.split("/")
+    of_queues = parts[0] in ("consumequeue", "consumequeue_ext")
+    return of_queues and parts[1:3] == [queue[0], str(queue[1])]

@@ -62,9 +62,8 @@ def walk_start(at: At, start: Start, found: StoreImage) -> Iterator[Moment]:
     else:
         if log_was_damaged:
             known.model.log_damaged(over.at_full_size.commit_log.max_phy_offset)
-        tampering.abort_taken &= seen.last_exit_ok or known.setup.has_index
         yield StoreUp(*at, found, seen, _left(at, start))
-        yield from _adopt(at, start)
+        yield from _adopt(at, start, seen)
     left, known.left_by_start = known.left_by_start, None
     if at.step.is_alone:  # else what others wrote is there too
         files = at.look.files()
@@ -78,7 +77,7 @@ def _left(at: At, start: Start) -> StoreImage:
     return at.look.image() if start.left is None else at.look.image_of(start.left)
 
 
-def _adopt(at: At, start: Start) -> Iterator[Moment]:
+def _adopt(at: At, start: Start, seen: Started) -> Iterator[Moment]:
     """Adopt what a start recovered."""
     step, known, look, now = at
     model, image, end = known.model, _left(at, start), start.log_end
@@ -99,6 +98,7 @@ def _adopt(at: At, start: Start) -> Iterator[Moment]:
         # Then no unit of theirs has a record, nor did one expire.
         built = {queue.key: queue.first_number for queue in image.consume_queues}
     deletions = log.deleted.places
+    were_empty = model.ends_of_empty_queues()
     yield LogRecovered(
         *at,
         log.records,
@@ -108,14 +108,22 @@ def _adopt(at: At, start: Start) -> Iterator[Moment]:
         deletions,
         end,
     )
+    # Until here: a start that failed may have noted what looked like a deletion.
+    known.tampering.abort_taken &= seen.last_exit_ok or known.setup.has_index
     deleted = deletions_known(model, deletions, built, log.min_phy_offset, end)
     model.adopt(log.records, built, log.min_phy_offset, deleted)
     if known.works(LOG):
         model.min_certain = log.min_phy_offset
     model.min_certain = min(model.min_certain, log.min_phy_offset)
-    if not is_damaged:
+    if log_is_gone:
+        ends = {queue.key: queue.end for queue in image.consume_queues}
+        yield QueuesRecovered(*at, ends, dict.fromkeys(ends, 0))
+    else:
         ends = model.ends_of_empty_queues()
         counted = {k: max(at, model.numbered.get(k, 0)) for k, at in ends.items()}
+        if is_damaged:
+            kept = known.tampering.untouched_queues(were_empty)
+            counted = {key: counted[key] for key in kept if key in counted}
         yield QueuesRecovered(*at, built, counted)
     model.forget_lost_numbers()
     if log_is_gone:

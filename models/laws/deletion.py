@@ -43,7 +43,7 @@ def log_begins_where_it_was_left(
 @law(
     "DEL-2",
     "a queue whose records have all expired keeps its next queue_offset across a "
-    "restart",
+    "restart; where the log has no file left, every queue begins at 0",
     catalogue="I5 I6",
 )
 def empty_queues_keep_their_end(
@@ -51,7 +51,9 @@ def empty_queues_keep_their_end(
 ) -> Iterator[Violation]:
     """Compares where queues end with where those without a record must end.
 
-    Asked if nothing outside the store changed the queues.
+    Asked of queues whose own files nothing outside the store changed. If all of the log
+    was taken away, it is asked of all queues: nothing has expired from a log that
+    begins at 0.
 
     Args:
         found_ends: the next queue_offset of each queue, by its files.

@@ -222,26 +222,15 @@ def _rounds() -> tuple[Op, ...]:
     )
 
 
-def _that_cleans(program: Program) -> Program:
-    """The program on a store that deletes what has expired, unless files are damaged.
-
-    Where a queue goes on is unknown once its records have expired or are damaged.
-    """
-    if program.setup.cleans or any(map(_spoils, program.ops)):
-        return program
-    return Program(replace(program.setup, cleans=True, reserved_hours=2), program.ops)
-
-
 def _grown_old(program: Program, chance: Chance) -> Program:
     """At some time files expire and are deleted, whatever happened before.
 
     Perhaps a read that was asked before is asked again meanwhile. Some of the ops are
     done again afterwards: what they were about may be gone.
     """
-    program = _that_cleans(program)
     ops, setup = [*program.ops], program.setup
     if not setup.cleans:
-        return _record_durable(program, chance)
+        setup = replace(setup, cleans=True, reserved_hours=2)
     at = len(ops) - chance.below(len(ops) + 1)
     before = ops[:at]
     cleans: tuple[Op, ...] = (
@@ -258,7 +247,7 @@ def _grown_old(program: Program, chance: Chance) -> Program:
         *cleans,
     )
     aged = (*_until_files_roll(before), *aged, *_again(before, chance))
-    return _with(program, [*before, *aged, *ops[at:]])
+    return Program(setup, (*before, *aged, *ops[at:]))
 
 
 def _until_files_roll(ops: list[Op]) -> list[Op]:

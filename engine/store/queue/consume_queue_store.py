@@ -262,7 +262,9 @@ class ConsumeQueueStore:
             queue.truncate_dirty_units(end)
             return
         UNLOGGED.hit()
-        until = queue.first_unit_at_or_past(scan.read_from)
+        until = queue.first_offset  # of a log read from 0 no record has expired
+        if scan.read_from:
+            until = queue.first_unit_at_or_past(scan.read_from)
         queue.truncate_dirty_units(until)
         has_expired = queue.first_offset and audit.damage.log_min_offset
         if queue.is_empty and not has_expired:
