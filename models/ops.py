@@ -127,6 +127,7 @@ Option = Literal[
     "on_damage",
     "lets_read",
     "takes_lite_pulls",
+    "wrong_value",
 ]
 ScheduleKind = Literal["preempt", "pct"]
 Grain = Literal["calls", "lines"]

@@ -60,6 +60,45 @@ FoundStore = Literal[
 ]
 """A directory of ``scenarios.found``: the version that wrote it, and what is in it."""
 
+WrongValue = Literal[
+    "",
+    "deleteWhen=24",
+    "deleteWhen=04;99",
+    "deleteWhen=-1",
+    "deleteWhen=",
+    "deleteWhen=4,5",
+    "deleteWhen=4h",
+    "deleteFileBatchMax=0",
+    "deleteFileBatchMax=-1",
+    "fileReservedTime=-1",
+    "diskMaxUsedSpaceRatio=0",
+    "diskMaxUsedSpaceRatio=86",
+    "diskSpaceCleanForciblyRatio=74",
+    "diskSpaceCleanForciblyRatio=91",
+    "diskSpaceWarningLevelRatio=84",
+    "diskSpaceWarningLevelRatio=101",
+    "mappedFileSizeCommitLog=127",
+    "mappedFileSizeCommitLog=0",
+    "mappedFileSizeConsumeQueue=19",
+    "mappedFileSizeConsumeQueue=-20",
+    "mappedFileSizeConsumeQueueExt=23",
+    "maxHashSlotNum=0",
+    "maxIndexNum=1",
+    "messageDelayLevel=",
+    "messageDelayLevel=5",
+    "messageDelayLevel=1x",
+    "messageDelayLevel=1s  2s",
+    "maxErrorRateOfBloomFilter=0",
+    "maxErrorRateOfBloomFilter=-1",
+    "maxErrorRateOfBloomFilter=100",
+    "maxErrorRateOfBloomFilter=101",
+    "expectConsumerNumUseFilter=0",
+    "expectConsumerNumUseFilter=-1",
+]
+"""An option of a RocketMQ configuration with a value that no store can work with."""
+WRONG_VALUES: tuple[WrongValue, ...] = tuple(filter(None, get_args(WrongValue)))
+_OF_FILTERS = ("maxErrorRateOfBloomFilter", "expectConsumerNumUseFilter")
+
 _EVENTS: dict[str, type[Event]] = {cls.__name__: cls for cls in EVENT_CLASSES}
 _OPS = frozenset(cls.__name__ for cls in OP_CLASSES)
 _PARTS: dict[str, type] = {"survivors": Survivors, "schedule": Schedule}
@@ -128,6 +167,8 @@ class Setup:
     they are due, and then puts them into their queues; ``message_delay_level`` says
     how long a message of each level waits, as RocketMQ's ``messageDelayLevel``.
 
+    With a ``wrong_value`` the store is given that value beside its options.
+
     The first start finds the directory written by RocketMQ that ``begins_with`` names,
     or an empty one. It is one of the program's ops if there is such a directory, or if
     the store ``begins_down``; else it comes before them.
@@ -180,6 +221,7 @@ class Setup:
     begins_with: FoundStore = ""
     begins_down: bool = False
     message_delay_level: str = DEFAULT_TEXT
+    wrong_value: WrongValue = ""
 
     @property
     def delay_levels(self) -> DelayLevels:
@@ -195,6 +237,13 @@ class Setup:
     def has_index(self) -> bool:
         """Whether the store has an index of keys; a file's entry 0 is never used."""
         return self.index_slots > 0 and self.index_entries > 1
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether a store can have these options; only a broker has filters."""
+        option = self.wrong_value.partition("=")[0]
+        has_broker = self.keeps_progress or self.delivers_delayed
+        return not option or (option in _OF_FILTERS and not has_broker)
 
     @property
     def patience_ms(self) -> int:

@@ -74,7 +74,7 @@ from crashmq.models.ops import (
     parts,
 )
 from crashmq.models.printable import shown
-from crashmq.models.program import FLUSH_MODES, ON_DAMAGE, Program, Setup
+from crashmq.models.program import FLUSH_MODES, ON_DAMAGE, WRONG_VALUES, Program, Setup
 
 MIB = 1024**2
 EVENTS_MAX = 10_000
@@ -98,6 +98,7 @@ _VERSION_MAX = 2**16  # below those that the harness numbers itself
 _NAMED: Mapping[str, tuple[str, ...]] = {
     "flush_mode": FLUSH_MODES,
     "on_damage": ON_DAMAGE,
+    "wrong_value": ("", *WRONG_VALUES),
 }
 
 

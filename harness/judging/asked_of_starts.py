@@ -153,7 +153,10 @@ def _ask_cp_4_at_files_found(at: FilesFound) -> Breaches:
     on=StartOver,
     needs=(Fact.STORES_AS_ROCKETMQ,),
     where=lambda at: (
-        at.log_is_damaged and at.known.setup.on_damage == "serve" and at.is_plain
+        at.log_is_damaged
+        and at.known.setup.on_damage == "serve"
+        and at.known.setup.is_usable
+        and at.is_plain
     ),
 )
 def _ask_rec_12(at: StartOver) -> Breaches:
@@ -219,11 +222,16 @@ def _ask_rec_8(at: StartOver) -> Breaches:
     return refusal_changes_nothing.judge(at.found.files, at.look.files())
 
 
+def _reads_files(at: StartOver) -> bool:
+    """Whether a start that refuses has read files, and found them to be its own."""
+    return at.known.setup.is_usable and not at.is_foreign
+
+
 @asked(
     refusal_names_what_is_damaged,
     on=StartOver,
     needs=(Fact.STORES_AS_ROCKETMQ, Fact.READS_WORKED),
-    where=lambda at: _refused(at) and bool(at.damaged) and not at.is_foreign,
+    where=lambda at: _refused(at) and bool(at.damaged) and _reads_files(at),
 )
 def _ask_rec_17(at: StartOver) -> Breaches:
     assert isinstance(at.start, Refused)

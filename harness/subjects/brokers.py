@@ -17,6 +17,7 @@ from crashmq.engine.store.message_store import MessageStore
 from crashmq.engine.store.results import PutMessageResult
 from crashmq.harness.subjects.capabilities import PutOfBroker
 from crashmq.harness.subjects.configured import told_fields
+from crashmq.harness.subjects.engine_config import with_wrong_value
 from crashmq.harness.subjects.engine_messages import answer_of, put_of_broker
 from crashmq.models.files.message_delay_level import DelayLevels
 from crashmq.models.messages import MessageToPut
@@ -53,12 +54,16 @@ class Brokers:
     def around(
         self, setup: Setup, store: MessageStore, disk: Disk, runtime: Runtime
     ) -> BrokerController | None:
-        """Make the broker of a new life; None if the setup has a store alone."""
+        """Make the broker of a new life; None if the setup has a store alone.
+
+        Raises:
+            ValueError: the setup has a wrong value that a broker refuses.
+        """
         delivers = setup.delivers_delayed
         self._levels = setup.delay_levels if delivers else None
         if not (setup.keeps_progress or delivers):
             return None
-        config = BrokerConfig(**told_fields(setup, _FIELDS))
+        config = with_wrong_value(BrokerConfig(**told_fields(setup, _FIELDS)), setup)
         broker = BrokerController(
             store, disk, runtime, config, delivers_delayed=delivers
         )

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import fields, replace
 from functools import cache, cached_property
+from typing import TypeVar
 
+from crashmq.engine.broker.broker_config import BrokerConfig
 from crashmq.engine.store.config import FlushDiskType, OnDamage, StoreConfig
 from crashmq.engine.store.queue.cq_unit import CQ_STORE_UNIT_SIZE
 from crashmq.harness.subjects.damage import Placed
@@ -18,6 +22,9 @@ from crashmq.models.program import (
 from crashmq.scenarios.catalogue.found_stores import files_found
 
 _LATER_MS = 1000
+_CAPITAL = re.compile("[A-Z]")
+
+ConfigT = TypeVar("ConfigT", StoreConfig, BrokerConfig)
 
 
 class Configured:
@@ -33,7 +40,29 @@ class Configured:
 
 
 def config_of(setup: Setup) -> StoreConfig:
-    """The engine's configuration for a setup."""
+    """The engine's configuration for a setup.
+
+    Raises:
+        ValueError: the setup has a wrong value that it refuses.
+    """
+    return with_wrong_value(_config_of(setup), setup)
+
+
+def with_wrong_value(config: ConfigT, setup: Setup) -> ConfigT:
+    """A configuration of the engine with the setup's wrong value, if it is one of its.
+
+    Raises:
+        ValueError: the value is refused.
+    """
+    option, _, value = setup.wrong_value.partition("=")
+    name = _CAPITAL.sub(lambda found: f"_{found[0].lower()}", option)
+    if name not in {field.name for field in fields(config)}:
+        return config
+    is_number = isinstance(getattr(config, name), int)
+    return replace(config, **{name: int(value) if is_number else value})
+
+
+def _config_of(setup: Setup) -> StoreConfig:
     return StoreConfig(
         mapped_file_size_commit_log=setup.log_file_size,
         # A store rounds this up to whole units, as RocketMQ does.

@@ -560,10 +560,16 @@ class PythonStore:
         """Load, recover and start."""
         if self._store is not None:
             return Skipped("the store is up")
-        setup, config = self._configured.setup, self._configured.config
-        mount = self.disk.mount()
-        store = MessageStore(config, mount, self._runtime)
-        broker = self._brokers.around(setup, store, mount, self._runtime)
+        setup, mount = self._configured.setup, self.disk.mount()
+        try:
+            store = MessageStore(self._configured.config, mount, self._runtime)
+            broker = self._brokers.around(setup, store, mount, self._runtime)
+        except ValueError as refusal:
+            self._left_by_start = self.disk.left_open()
+            self.disk.unmount()
+            if setup.is_usable:
+                raise
+            return Refused(str(refusal))
         hosted = broker or store
         if self.setup.has_queue_ext and not self.setup.filters:
             store.calc_bit_map(bit_map_of)

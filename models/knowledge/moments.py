@@ -242,8 +242,8 @@ class StartOver(Moment):
             their size.
         log_is_damaged: the log was changed from outside, or the store skips damaged
             records.
-        misfit: which of the changed files cannot belong to such a store; "" if
-            none.
+        misfit: which of the changed files cannot belong to such a store, or which
+            option has a value that none can work with; "" if none.
         lost: what the start needed and cannot be read; "" if nothing.
         is_foreign: damage took the mark, and the start may not adopt such a store.
         lost_its_mark: only an older mark is left, and files that it names have

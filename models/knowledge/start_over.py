@@ -60,7 +60,8 @@ def start_over(
     is_sound = not (known.disk_failed or known.is_degraded)
     if is_foreign and known.end is End.ORDERLY and is_sound:
         is_foreign = not _is_as_an_orderly_end_leaves(found, setup, damaged)
-    misfit = _misfit(found, setup, {damage.path for damage in damaged})
+    misfit = "" if setup.is_usable else f"it is to have {setup.wrong_value}"
+    misfit = misfit or _misfit(found, setup, {damage.path for damage in damaged})
     if found.checkpoint.mark is None and not setup.adopt:
         misnamed = [path for path in start.found if is_misnamed(path)]
         other = of_another_layout(start.found)

@@ -122,7 +122,8 @@ def services_have_caught_up(now: Positions, busy: Sequence[str]) -> Iterator[Vio
 @law(
     "REC-4",
     "a start refuses if and only if durable data is damaged or missing, unless "
-    "on_damage=serve lets it serve the rest",
+    "on_damage=serve lets it serve the rest, or an option has a value that no store "
+    "can work with",
     catalogue="I9 I15",
 )
 def refuses_only_damage(
@@ -143,7 +144,8 @@ def refuses_only_damage(
         refusal: why the store did not start; "" if it did.
         log_is_damaged: whether anything outside the store changed its log.
         misfit: another reason: a file with the sizes of another store, put there
-            from outside, or bytes that a start needs and that cannot be read.
+            from outside, bytes that a start needs and that cannot be read, or an option
+            with a value that no store can work with.
         may_refuse: the start may have met a fault that other reads did not meet.
         adopts: it may take over what another program left.
     """

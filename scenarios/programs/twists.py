@@ -46,7 +46,7 @@ from crashmq.models.ops import (
     needs,
     parts,
 )
-from crashmq.models.program import FLUSH_MODES, HOUR_MS, Program
+from crashmq.models.program import FLUSH_MODES, HOUR_MS, WRONG_VALUES, Program
 from crashmq.scenarios.programs.chance import Chance, SeededChance
 from crashmq.scenarios.programs.draft import THOROUGH_MS
 from crashmq.scenarios.programs.extremes import has_fields, with_an_odd_value
@@ -103,6 +103,9 @@ ROLLED_BY = 24
 AGAIN_MAX = 6
 
 ODD_MAX = 4
+
+WRONG_MAX = 8
+"""Starts in a row with a value that no store can have, at most."""
 
 TIMED: tuple[ConsumerTask, ...] = ("pull", "clean")
 """The tasks of a consumer that look at its clock."""
@@ -177,6 +180,20 @@ def _configured_anew(program: Program, chance: Chance) -> Program:
     has_start = any(map(_begins_with_a_start, ops))
     asked = () if has_start else (*_last_put(ops), *_telling())
     return _with(program, [*before, *changes, *after, *asked])
+
+
+def _misconfigured(program: Program, chance: Chance) -> Program:
+    """Before one of its starts others come, each with a value that no store can have.
+
+    They change nothing, so the next one finds what the life before has left.
+    """
+    before, after = _around_a_start([*program.ops], chance)
+    wrong: list[Op] = []
+    for _ in range(chance.integer(1, WRONG_MAX)):
+        value = chance.pick(WRONG_VALUES)
+        wrong += [ChangeConfig("wrong_value", value), Restart()]
+    wrong.append(ChangeConfig("wrong_value", ""))
+    return _with(program, [*before, *wrong, *after])
 
 
 def _back_while_it_runs(program: Program, chance: Chance) -> Program:
@@ -348,7 +365,7 @@ def _about_a_limit(program: Program, chance: Chance) -> Program:
 
 TWISTS: tuple[Twist, ...] = (
     *(_set_back, _set_back, _back_while_it_runs),
-    *(_configured_anew, _configured_anew),
+    *(_configured_anew, _configured_anew, _misconfigured),
     *(_again_beside_a_stop, _again_beside_a_stop),
     *(_at_once, _at_once),
     *(_about_a_limit, _about_a_limit),

@@ -9,7 +9,7 @@ import pytest
 
 from crashmq.harness.episodes.episode import run_program
 from crashmq.models.files.checkpoint import SUMS_MAX
-from crashmq.models.observations import Done
+from crashmq.models.observations import Done, Refused
 from crashmq.models.ops import (
     EVERYTHING,
     AdvanceClock,
@@ -165,6 +165,23 @@ def test_a_store_whose_files_are_damaged_may_begin_to_delete() -> None:
         twisted(program, 5, number).setup.cleans and not program.setup.cleans
         for number, program in damaged
     )
+
+
+def test_some_starts_come_with_a_value_that_no_store_can_have() -> None:
+    wrong = [
+        found
+        for _, found in OTHERS
+        if any(
+            isinstance(op, ChangeConfig) and op.option == "wrong_value"
+            for op in found.ops
+        )
+    ]
+    assert wrong
+
+    result = run_program(wrong[0], "power_loss")
+    refused = [one for one in result.trace if isinstance(one.observation, Refused)]
+    assert result.outcome is Outcome.PASSED, result.message
+    assert refused
 
 
 def test_a_store_whose_files_are_damaged_is_given_no_window() -> None:
