@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from crashmq.models.files.deleted import DELETED_PATH
+from crashmq.models.files.index import ENTRY_SIZE, HEADER_SIZE, SLOT_SIZE
 from crashmq.models.files.layouts import of_another_layout
 from crashmq.models.files.oddity import is_misnamed
+from crashmq.models.files.places import is_of_a_store
 from crashmq.models.files.queue import UNIT_SIZE
 from crashmq.models.files.record import MAGIC_V1, MAGIC_V2
 from crashmq.models.files.store_image import StoreImage, read_store
@@ -70,6 +72,7 @@ def start_over(
         is_foreign = is_foreign or bool(misnamed or other or emptied)
         misfit = misfit or (f"{misnamed[0]} is named by a number" if misnamed else "")
         misfit = misfit or (f"{other} is of another kind of store" if other else "")
+        misfit = misfit or _misfit_index(found, setup)
     if is_foreign and _cuts_whole_records(at_full_size, setup):
         misfit = misfit or "whole records lie behind an end that no mark tells"
     if setup.keeps_progress and not misfit:
@@ -236,6 +239,21 @@ def _claimed(image: StoreImage, offset: int) -> int:
             is_open = takes_nul and size > 0 and not file.data[at + size - 1]
             return min(size + SEEN_BEHIND, left) if is_open else size
     return 0
+
+
+def _misfit_index(found: StoreImage, setup: Setup) -> str:
+    """Which index file is of a store with other sizes; "" if none.
+
+    A start would remove it, and without a mark it may be another program's. One of no
+    length has nothing that could be lost.
+    """
+    size = HEADER_SIZE + SLOT_SIZE * setup.index_slots
+    size += ENTRY_SIZE * setup.index_entries
+    for path in sorted(found.files) if setup.has_index else ():
+        is_one = path.startswith("index/") and is_of_a_store(path, has_index=True)
+        if is_one and len(found.files[path]) not in (0, size):
+            return f"{path} is of a store with other sizes"
+    return ""
 
 
 def _misfit(found: StoreImage, setup: Setup, damaged: set[str]) -> str:

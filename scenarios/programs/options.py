@@ -28,6 +28,7 @@ OPTIONS: tuple[Mapping[str, object], ...] = often(
     ({"index_slots": 8, "index_entries": 20}, 2),
     ({"index_slots": 3, "index_entries": 7}, 2),
     ({"index_slots": 40, "index_entries": 60}, 1),
+    ({"index_slots": 99, "index_entries": 60}, 2),
     ({"transient_store_pool": True}, 2),
     ({"transient_store_pool": True, "transient_store_buffers": 1}, 1),
     ({"preallocate": True}, 1),
