@@ -375,6 +375,8 @@ def _describe_damage(file: str, kind: DamageKind, at: int, size: int) -> str:
             return "put back what was damaged"
         case "unreadable":
             return f"{size} B of {file} from byte {at} cannot be read"
+        case "repeat":
+            return f"repeat in {size} B of {file} from byte {at} what follows"
         case "flip":
             return f"flip {size} B of {file} from byte {at}"
         case _:

@@ -57,7 +57,15 @@ FaultErrno = Literal["EIO", "ENOSPC", "EDQUOT", "EINTR"]
 Boundary = Literal["LOWER", "UPPER"]
 BOUNDARIES: tuple[Boundary, ...] = ("LOWER", "UPPER")
 DamageKind = Literal[
-    "truncate", "zero", "flip", "delete", "touch", "unreadable", "reword", "restore"
+    "truncate",
+    "zero",
+    "flip",
+    "repeat",
+    "delete",
+    "touch",
+    "unreadable",
+    "reword",
+    "restore",
 ]
 ForeignContent = Literal["empty", "zeros", "garbage", "copy", "directory"]
 Strategy = Literal[
@@ -925,6 +933,8 @@ class Damage:
         kind: ``truncate`` cuts the file to ``at`` bytes, ``zero`` zeroes ``size``
             bytes from ``at`` (0: to the end), ``flip`` inverts ``size`` bytes from
             ``at``, ``delete`` removes the file. ``at`` counts modulo the file's size.
+            ``repeat`` makes them those of the ``size`` bytes behind them, as a write
+            that landed in front of its place.
             ``touch`` sets the file's mtime to ``at`` ms ago. ``unreadable`` makes the
             sectors of those bytes fail reads until they are written again (a latent
             sector error). ``reword`` changes one member of a config file as somebody

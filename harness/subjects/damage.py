@@ -57,6 +57,11 @@ def damaged(
             end = min(len(data), at + max(1, damage.size))
             inverted = bytes(byte ^ 0xFF for byte in data[at:end])
             changed = data[:at] + inverted + data[end:]
+        case "repeat":
+            behind = at + max(1, damage.size)
+            said = data[behind : behind + max(1, damage.size)]
+            end = at + len(said)
+            changed = data[:at] + said + data[end:]
         case "unreadable":
             # What nobody can read is zeros to those who look from outside.
             at -= at % SECTOR_SIZE

@@ -25,7 +25,7 @@ from crashmq.scenarios.programs.chance import Chance
 from crashmq.scenarios.programs.space import often
 from crashmq.scenarios.programs.whereabouts import RECORD_FIELDS
 
-AIMED = ("truncate", "zero", "flip", "unreadable")
+AIMED = ("truncate", "zero", "flip", "repeat", "unreadable")
 """Kinds of damage that have a place."""
 
 HEAD_SIZE = 8  # of a filler: its length and its magic
@@ -109,7 +109,9 @@ def _at(damage: Damage, piece: Piece, chance: Chance) -> Damage:
         return replace(damage, at=at)
     byte = Part(inside, 1)
     common, rare = (byte, part) if damage.kind == "flip" else (part, byte)
-    match chance.pick(EXTENTS):
+    # What follows a piece is one of the same kind, as a rule.
+    extent = chance.pick(EXTENTS)
+    match "all of the piece" if damage.kind == "repeat" else extent:
         case "rare":
             return replace(damage, at=rare.at, size=rare.size)
         case "all of the piece":

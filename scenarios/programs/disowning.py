@@ -51,7 +51,7 @@ FILES = often(
 """What a change is of; each with each kind of change."""
 
 CHANGES: tuple[DamageKind, ...] = often(
-    ("zero", 3), ("flip", 3), ("truncate", 3), ("delete", 2)
+    ("zero", 3), ("flip", 3), ("truncate", 3), ("delete", 2), ("repeat", 2)
 )
 
 COUNTS = often((0, 2), (1, 5), (2, 3), (3, 1))

@@ -213,6 +213,7 @@ INDEXED = replace(
         (("index[-1]", "truncate"), 3),
         (("index[-1]", "zero"), 3),
         (("index[-1]", "flip"), 3),
+        (("index[-1]", "repeat"), 2),
         (("index[-1]", "delete"), 2),
         (("index[0]", "delete"), 2),
         (("index[0]", "zero"), 2),

@@ -100,7 +100,7 @@ def test_half_of_the_programs_with_damage_are_aimed_and_always_alike() -> None:
 
 def test_a_store_starts_again_once_what_was_damaged_is_put_back() -> None:
     kinds: tuple[DamageKind, ...]
-    kinds = ("flip", "zero", "truncate", "delete", "unreadable")
+    kinds = ("flip", "zero", "truncate", "repeat", "delete", "unreadable")
     for kind in kinds:
         broken = Damage("commitlog[0]", kind, 8, 4)
         _, refused, done, started = seen_of(broken, Restart(), RESTORE, Restart())

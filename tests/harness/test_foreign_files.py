@@ -6,12 +6,12 @@ import pytest
 
 from crashmq.harness.disk.sim_disk import SimDisk
 from crashmq.harness.episodes.episode import run_program
-from crashmq.harness.subjects.damage import foreign_file, plant
+from crashmq.harness.subjects.damage import damaged, foreign_file, plant
 from crashmq.models.files.places import is_of_a_store
 from crashmq.models.laws.recovery import foreign_files_stay
 from crashmq.models.laws.registry import LawViolated
 from crashmq.models.observations import Planted, Refused, Skipped
-from crashmq.models.ops import Op, PlantFile, PutMessage, Restart, Shutdown
+from crashmq.models.ops import Damage, Op, PlantFile, PutMessage, Restart, Shutdown
 from crashmq.models.program import Program, Setup
 from crashmq.models.verdict import Outcome
 
@@ -48,6 +48,19 @@ def test_a_name_tells_whose_a_file_is(path: str, *, is_own: bool) -> None:
 
 def test_a_store_without_an_index_has_no_file_there() -> None:
     assert not is_of_a_store("index/20260101120000000", has_index=False)
+
+
+def test_what_is_repeated_is_what_follows_as_far_as_there_is_any() -> None:
+    files = {"abort": b"abcdefgh"}
+
+    assert damaged(files, Damage("abort", "repeat", 1, 3)) == (
+        *("abort", b"aefgefgh"),
+        *(1, 4),
+    )
+    assert damaged(files, Damage("abort", "repeat", 5, 2)) == (
+        *("abort", b"abcdehgh"),
+        *(5, 6),
+    )
 
 
 def test_the_next_file_is_named_by_those_that_are_there() -> None:
