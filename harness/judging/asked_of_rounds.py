@@ -43,6 +43,7 @@ from crashmq.models.laws.run import (
     hindered_rounds_raise,
     rounds_count_right,
 )
+from crashmq.models.observations import Failed
 
 CALM = (Fact.ALONE, Fact.DISK_WORKS)
 ON_THE_MEDIUM = (*CALM, Fact.SYNCED_STAYS, Fact.WRITTEN_STAYS)
@@ -89,6 +90,10 @@ def _ask_fl_13_of_replicas(at: PositionsSeen) -> Breaches:
     return what_is_stored_is_confirmed.judge(mode, at.now, replicated)
 
 
+def _is_flush(at: RoundCounted) -> bool:
+    return at.done.service.startswith("flush_")
+
+
 @asked(
     rounds_count_right,
     on=RoundCounted,
@@ -96,6 +101,17 @@ def _ask_fl_13_of_replicas(at: PositionsSeen) -> Breaches:
         *(*ON_THE_MEDIUM, Fact.DISK_WORKED, Fact.READABLE, Fact.LOSES_POWER),
         *(Fact.UNTOUCHED, Fact.UNDAMAGED_LOG, Fact.NOTHING_RAISED, Fact.STEPS_IN),
     ),
+    where=_is_flush,
+)
+def _ask_run_10_of_flushes(at: RoundCounted) -> Breaches:
+    return rounds_count_right.judge(at.done.service, at.done.work, at.least, at.most)
+
+
+@asked(
+    rounds_count_right,
+    on=RoundCounted,
+    needs=(*CALM, Fact.LOSES_POWER, Fact.NOTHING_RAISED, Fact.STEPS_IN),
+    where=lambda at: not _is_flush(at),
 )
 def _ask_run_10(at: RoundCounted) -> Breaches:
     return rounds_count_right.judge(at.done.service, at.done.work, at.least, at.most)
@@ -103,7 +119,10 @@ def _ask_run_10(at: RoundCounted) -> Breaches:
 
 @asked(hindered_rounds_raise, on=RoundHindered)
 def _ask_run_11(at: RoundHindered) -> Breaches:
-    return hindered_rounds_raise.judge(at.service, at.calls, at.step.raised)
+    # A round of the host in a pause of this one says so by the op's own end.
+    seen = at.step.seen
+    of_host = [seen] if isinstance(seen, Failed) else []
+    return hindered_rounds_raise.judge(at.service, at.calls, at.step.raised or of_host)
 
 
 @asked(

@@ -44,11 +44,10 @@ _FAILS_BY: Final[Mapping[str, frozenset[str]]] = {
             *("reput", "commit", "flush_commit_log", "flush_consume_queue"),
             *("flush_index", "checkpoint", "persist_consumer_offset"),
             *("persist_consumer_filter", "persist_delay_offset"),
+            *("clean_commit_log", "clean_consume_queue", "allocate"),
         ),
         _EVERY_CALL,
     ),
-    "clean_commit_log": frozenset({"remove"}),
-    "clean_consume_queue": frozenset({"remove"}),
     "deliver_delayed": frozenset({"read"}),
 }
 _OF_REPLICAS = frozenset({ReplicasConfirmed, StartEnded})

@@ -22,6 +22,7 @@ from misreporting import (
 from crashmq.models.ops import (
     AdvanceClock,
     Damage,
+    DeleteManually,
     DiskFault,
     During,
     PutMessage,
@@ -30,7 +31,7 @@ from crashmq.models.ops import (
     Shutdown,
     Subscribe,
 )
-from crashmq.models.program import Setup
+from crashmq.models.program import HOUR_MS, Setup
 
 _FAILS = DiskFault("sync", "EIO")
 _FLUSH_QUEUES = RunService("flush_consume_queue")
@@ -64,6 +65,15 @@ _UNREAD = does(
     *(PutMessage("T0", 0, 16, delay_level=1), PutMessage("T0", 0, 16, delay_level=2)),
     *(REPUT, _SECOND),
     During(_DELIVER, 1, DiskFault("read", "EIO", path="consumequeue/SCHEDULE")),
+)
+_UNSYNCED_REMOVAL = does(
+    Setup(cleans=True, reserved_hours=2),
+    *(PutMessage("T0", 0, 3000), PutMessage("T0", 0, 3000)),
+    *(RunService("flush_commit_log", 2), REPUT, AdvanceClock(3 * HOUR_MS)),
+    DeleteManually(),
+    During(
+        RunService("clean_commit_log"), 1, DiskFault("sync", "EIO", path="commitlog")
+    ),
 )
 
 LIES_OF_LIVES = (
@@ -202,5 +212,12 @@ LIES_OF_LIVES = (
         "failed = failed or error",
         "pass",
         _UNREAD,
+    ),
+    bug(
+        "RUN-11",
+        "crashmq.engine.store.logfile.mapped_file_queue:MappedFileQueue._delete_first",
+        "NOT_DELETED.hit()\n            raise",
+        "NOT_DELETED.hit()",
+        _UNSYNCED_REMOVAL,
     ),
 )
