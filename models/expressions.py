@@ -6,6 +6,10 @@ stops at the first token that cannot go on with an expression, and looks at noth
 behind that token: ``a = 1 junk`` is ``a = 1``. A keyword that may go on and does not,
 as in ``a = 1 IS``, is not evaluated here, and no program contains one.
 
+An expression has at most ``LEVELS_MAX`` levels: a value is one, and an operator is one
+above its deepest operand. Parentheses and a plus add none, what AND or OR join in a row
+lies on one level, and ``<>``, IS NOT NULL and BETWEEN are two (docs/sharp-edges.md).
+
 Source: section 7.5 of the consumer reference this project was built from;
 SelectorParser.jj; Double#valueOf.
 """
@@ -14,10 +18,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Literal, NoReturn, TypeAlias
+from typing import Any, Final, Literal, NoReturn, TypeAlias
 
 Properties: TypeAlias = Mapping[str, str]
 Outcome: TypeAlias = Literal["yes", "no", "unknown", "fails"]
@@ -25,7 +29,7 @@ Value: TypeAlias = "tuple[str, bool | int | float | str] | None"
 """Its kind (bool, int, long, double, text) and what it is; None: unknown."""
 Asked: TypeAlias = Callable[[Properties], Value]
 
-NESTED_MAX = 100
+LEVELS_MAX = 100
 _TOKEN = re.compile(
     r"\s*(?:(?P<word>[A-Za-z_$][A-Za-z0-9_$]*)"
     r"|(?P<double>[0-9]+\.[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?"
@@ -69,13 +73,21 @@ class _Fails(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A parsed part; ``literal`` or ``name`` is set for a literal or a property."""
+    """A parsed part; ``literal`` or ``name`` is set for a literal or a property.
+
+    ``levels`` are its own and those of its operands.
+    """
 
     ask: Asked
     is_condition: bool = False
     literal: Value = None
     is_literal: bool = False
     name: str = ""
+    levels: int = 1
+
+
+_Reading: TypeAlias = "Generator[_Reading, _Part, _Part]"
+"""What reads a part; it yields what reads another one, and is sent that part."""
 
 
 def matches(
@@ -120,12 +132,29 @@ def is_readable(expression: str) -> bool:
 @lru_cache(maxsize=1024)
 def _read(expression: str) -> Asked:
     reader = _Reader(_tokens(expression))
-    whole = reader.either()
+    whole = _condition(_read_by(reader.either()))
     if reader.tokens:
         kind, text = reader.tokens[0]
         if kind == "none" or (kind == "mark" and text not in _NOT_GOING_ON):
             _refuse(f"what is {text!r}")
-    return _condition(whole).ask
+    if whole.levels > LEVELS_MAX:
+        _refuse("it is nested too deep")
+    return whole.ask
+
+
+def _read_by(reading: _Reading) -> _Part:
+    """The part that is read: however deep, it takes no room of the stack."""
+    readings: list[_Reading] = [reading]
+    found: Any = None
+    while readings:
+        try:
+            readings.append(readings[-1].send(found))
+            found = None
+        except StopIteration as read:
+            readings.pop()
+            found = read.value
+    assert isinstance(found, _Part), found
+    return found
 
 
 def _refuse(why: str) -> NoReturn:
@@ -135,7 +164,7 @@ def _refuse(why: str) -> NoReturn:
 def _tokens(expression: str) -> list[tuple[str, str]]:
     """The kind and text of each token; of kind ``none`` where there is no token."""
     found: list[tuple[str, str]] = []
-    at = nested = deepest = 0
+    at = 0
     while at < len(expression.rstrip()):
         token = _TOKEN.match(expression, at)
         if token is None:
@@ -144,11 +173,7 @@ def _tokens(expression: str) -> list[tuple[str, str]]:
         kind, text, at = f"{token.lastgroup}", token[0].strip(), token.end()
         if kind == "word" and text.upper() in _WORDS:
             kind, text = "mark", text.upper()
-        nested += (text == "(") - (text == ")") if kind == "mark" else 0
-        deepest = max(deepest, nested)
         found.append((kind, text))
-    if deepest > NESTED_MAX:
-        _refuse("it is nested too deep")
     return found
 
 
@@ -173,24 +198,23 @@ class _Reader:
         del self.tokens[0]
         return text
 
-    def either(self) -> _Part:
-        found = self._both()
+    def either(self) -> _Reading:
+        parts = [(yield self._both())]
         while self._takes("OR"):
-            found = _joined(_condition(found), _condition(self._both()), decisive=True)
-        return found
+            parts.append((yield self._both()))
+        return _in_a_row(parts, decisive=True)
 
-    def _both(self) -> _Part:
-        found = self._equality()
+    def _both(self) -> _Reading:
+        parts = [(yield self._equality())]
         while self._takes("AND"):
-            other = _condition(self._equality())
-            found = _joined(_condition(found), other, decisive=False)
-        return found
+            parts.append((yield self._equality()))
+        return _in_a_row(parts, decisive=False)
 
-    def _equality(self) -> _Part:
-        found = self._comparison()
+    def _equality(self) -> _Reading:
+        found = yield self._comparison()
         while True:
             if mark := self._one_of(("=", "<>")):
-                same = _equal(found, self._comparison())
+                same = _equal(found, (yield self._comparison()))
                 found = same if mark == "=" else _contrary(same)
             elif self._takes("IS", "NULL"):
                 found = _is_null(found)
@@ -199,17 +223,17 @@ class _Reader:
             else:
                 return found
 
-    def _comparison(self) -> _Part:
-        found = self._unary()
+    def _comparison(self) -> _Reading:
+        found = yield self._unary()
         while True:
             if order := self._one_of(_ORDERS):
-                found = _ordered(found, order, self._unary())
+                found = _ordered(found, order, (yield self._unary()))
                 continue
             is_not = self._takes("NOT")
             if how := self._one_of(tuple(_SEARCHES)):
                 found = _search(found, how, self._text(), is_not)
             elif self._takes("BETWEEN"):
-                found = self._between(found, is_not)
+                found = yield self._between(found, is_not)
             elif self._takes("IN", "("):
                 found = self._among(found, is_not)
             elif is_not:
@@ -217,11 +241,11 @@ class _Reader:
             else:
                 return found
 
-    def _between(self, of: _Part, is_not: bool) -> _Part:
-        low = self._unary()
+    def _between(self, of: _Part, is_not: bool) -> _Reading:
+        low = yield self._unary()
         if not self._takes("AND"):
             _refuse("BETWEEN has two bounds")
-        high = self._unary()
+        high = yield self._unary()
         if is_not:
             below, above = _ordered(of, "<", low), _ordered(of, ">", high)
             return _joined(below, above, decisive=True)
@@ -241,7 +265,7 @@ class _Reader:
             value = properties.get(of.name)
             return None if value is None else ("bool", (value in texts) is not is_not)
 
-        return _Part(ask, is_condition=True)
+        return _Part(ask, is_condition=True, levels=2)
 
     def _text(self) -> str:
         kind, text = self.tokens[0] if self.tokens else ("", "")
@@ -250,18 +274,18 @@ class _Reader:
         del self.tokens[0]
         return text[1:-1].replace("''", "'")
 
-    def _unary(self) -> _Part:
+    def _unary(self) -> _Reading:
         if self._takes("+"):
-            return self._unary()
+            return (yield self._unary())
         if self._takes("-"):
-            return _negated(self._unary())
+            return _negated((yield self._unary()))
         if self._takes("NOT"):
-            return _contrary(_condition(self._unary()))
-        return self._primary()
+            return _contrary(_condition((yield self._unary())))
+        return (yield self._primary())
 
-    def _primary(self) -> _Part:
+    def _primary(self) -> _Reading:
         if self._takes("("):
-            found = self.either()
+            found = yield self.either()
             if not self._takes(")"):
                 _refuse("a parenthesis stays open")
             return found
@@ -300,20 +324,34 @@ def _condition(found: _Part) -> _Part:
     def ask(properties: Properties) -> Value:
         return ("bool", False) if found.name in properties else None
 
-    return _Part(ask, is_condition=True)
+    return _Part(ask, is_condition=True, levels=2)
 
 
-def _joined(left: _Part, right: _Part, *, decisive: bool) -> _Part:
-    """AND or OR; the right side is evaluated only if the left one does not decide."""
+def _in_a_row(parts: Sequence[_Part], *, decisive: bool) -> _Part:
+    """What OR or AND joins; one part alone stays as it is."""
+    if len(parts) == 1:
+        return parts[0]
+    return _joined(*map(_condition, parts), decisive=decisive)
+
+
+def _joined(*parts: _Part, decisive: bool) -> _Part:
+    """AND or OR; a part is evaluated only if those before it do not decide."""
 
     def ask(properties: Properties) -> Value:
-        first = left.ask(properties)
-        if first == ("bool", decisive):
-            return first
-        second = right.ask(properties)
-        return second if second == ("bool", decisive) or first is not None else None
+        first, *others = parts
+        value = first.ask(properties)
+        for part in others:
+            if value == ("bool", decisive):
+                break
+            other = part.ask(properties)
+            value = other if other == ("bool", decisive) or value is not None else None
+        return value
 
-    return _Part(ask, is_condition=True)
+    return _Part(ask, is_condition=True, levels=_above(*parts))
+
+
+def _above(*operands: _Part) -> int:
+    return 1 + max([one.levels for one in operands])
 
 
 def _contrary(of: _Part) -> _Part:
@@ -321,7 +359,7 @@ def _contrary(of: _Part) -> _Part:
         value = of.ask(properties)
         return None if value is None else ("bool", not value[1])
 
-    return _Part(ask, is_condition=True)
+    return _Part(ask, is_condition=True, levels=_above(of))
 
 
 def _negated(of: _Part) -> _Part:
@@ -332,11 +370,14 @@ def _negated(of: _Part) -> _Part:
             case _:
                 return None
 
-    return _Part(ask)
+    return _Part(ask, levels=_above(of))
 
 
 def _is_null(of: _Part) -> _Part:
-    return _Part(lambda at: ("bool", of.ask(at) is None), is_condition=True)
+    def ask(properties: Properties) -> Value:
+        return "bool", of.ask(properties) is None
+
+    return _Part(ask, is_condition=True, levels=_above(of))
 
 
 def _equal(left: _Part, right: _Part) -> _Part:
@@ -353,7 +394,7 @@ def _equal(left: _Part, right: _Part) -> _Part:
             return ("bool", True) if other is None else None
         return "bool", other is not None and _order(one, other) == 0
 
-    return _Part(ask, is_condition=True)
+    return _Part(ask, is_condition=True, levels=_above(left, right))
 
 
 def _ordered(left: _Part, order: str, right: _Part) -> _Part:
@@ -371,7 +412,7 @@ def _ordered(left: _Part, order: str, right: _Part) -> _Part:
             one, other = _as_kind("double", one[1]), _as_kind("double", other[1])
         return "bool", _ORDERS[order](_order(one, other))
 
-    return _Part(ask, is_condition=True)
+    return _Part(ask, is_condition=True, levels=_above(left, right))
 
 
 def _search(of: _Part, how: str, text: str, is_not: bool) -> _Part:
@@ -382,7 +423,7 @@ def _search(of: _Part, how: str, text: str, is_not: bool) -> _Part:
             case _:
                 return "bool", False
 
-    return _Part(ask, is_condition=True)
+    return _Part(ask, is_condition=True, levels=_above(of))
 
 
 def _order(left: Value, right: Value) -> int:

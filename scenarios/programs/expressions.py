@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from crashmq.models.expressions import LEVELS_MAX
 from crashmq.scenarios.programs.chance import Chance
 from crashmq.scenarios.programs.space import often
 
@@ -36,8 +37,16 @@ TEXTS: Final = often(
 ORDERS: Final = ("<", "<=", ">", ">=")
 SEARCHES: Final = ("CONTAINS", "STARTSWITH", "ENDSWITH", "contains")
 DEPTHS: Final = often((0, 4), (1, 4), (2, 3), (3, 1))
-NESTINGS: Final = (40, 150, 400)
-"""Of parentheses: well below as many as may be, and well above."""
+NESTINGS: Final = often(
+    (40, 4), *[(LEVELS_MAX + more, 1) for more in range(-6, 3)], (150, 2), (400, 2)
+)
+"""How often something is put around a condition: about as often as may be, or not."""
+AROUND: Final = (
+    *("({})", "NOT {}", "NOT ({})", "({}) AND b = 'x'", "b = 'x' OR ({})"),
+    *("{} AND a = 6", "({}) IS NULL", "(({}) AND b = 'x')", "NOT (a = 5 OR {})"),
+)
+"""What is put around a condition; some are a level of it, some none, or two."""
+SIGNS: Final = ("- ", "+ ", "- + ")
 OPEN: Final = (
     *("a >", "(a = 6", "a IN ()", "a IN (6)", "AND", "", "a ! 6", "a = 6 !"),
     *("'x' IN ('x')", "6 NOT IN ('6')", "TRUE IN ('true')", "NOT a IN ('6')"),
@@ -71,12 +80,28 @@ def drawn_expression(chance: Chance) -> str:
     if chance.one_in(6):
         return chance.pick(chance.pick((OPEN, NO_BEGINNING)))
     if chance.one_in(12):
-        times = chance.pick(NESTINGS)
-        return f"{'NOT (' * times}a = 6{')' * times}"
+        return _nested(chance)
     if chance.one_in(20):
         whole = _condition(chance, chance.pick(DEPTHS))
         return f"{whole} {chance.pick(BEHIND)}"
     return _condition(chance, chance.pick(DEPTHS))
+
+
+def _nested(chance: Chance) -> str:
+    """An expression that nests one thing, or two in turn, up to the limit or past it.
+
+    What is read without a parenthesis may nest as deep as what has some, and the other
+    way round.
+    """
+    times = chance.pick(NESTINGS)
+    if chance.one_in(5):
+        return f"{chance.pick(SIGNS) * times}a < 0"
+    whole = chance.pick(("a = 6", "a <> 6", "c", "a BETWEEN 5 AND 7"))
+    one = chance.pick(AROUND)
+    other = chance.pick(AROUND) if chance.one_in(3) else one
+    for number in range(times):
+        whole = (other if number % 2 else one).format(whole)
+    return whole
 
 
 def _condition(chance: Chance, depth: int) -> str:

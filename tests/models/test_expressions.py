@@ -12,8 +12,8 @@ from crashmq.engine.filter.selector_parser import parse
 from crashmq.models.expressions import Outcome, is_readable, matches
 from crashmq.scenarios.catalogue.filtering import EXPRESSIONS
 from crashmq.scenarios.programs.chance import SeededChance
+from crashmq.scenarios.programs.expressions import AROUND, drawn_expression
 from crashmq.scenarios.programs.expressions import VALUES as PROPERTIES
-from crashmq.scenarios.programs.expressions import drawn_expression
 
 VALUES = (None, "5", "6", "3", "10.5", "many", "-1", "3000000000", "x", "xy", "y", "05")
 TOLD: dict[bool | None, Outcome] = {True: "yes", False: "no", None: "unknown"}
@@ -38,6 +38,26 @@ def test_both_evaluations_of_what_is_drawn_agree(expression: str) -> None:
         told = matches(expression, "SQL92", "", properties)
 
         assert told == by_the_engine(expression, properties), properties
+
+
+@pytest.mark.parametrize("around", [*AROUND, "- {}", "+ {}"])
+def test_both_count_the_same_levels(around: str) -> None:
+    whole = "a = 6"
+    told = set[bool]()
+    for number in range(104):
+        whole = around.format(whole)
+        if 3 < number % 50 < 45:
+            continue  # far from the limit, be it at one level a time or at two
+        told.add(is_readable(whole))
+        try:
+            parse(whole)
+        except InvalidSelector:
+            assert not is_readable(whole), whole
+        else:
+            assert is_readable(whole), whole
+
+    has_levels = around not in ("({})", "+ {}", "{} AND a = 6")
+    assert told == ({True, False} if has_levels else {True})
 
 
 @pytest.mark.slow
