@@ -29,6 +29,8 @@ RECORD_OVERHEAD = 91
 HOST_V6_EXTRA = 12
 PROP_CRC_SIZE = 20
 FILLER_SIZE_MIN = 8
+_BIT_MAP_SIZE_MAX = 0x7FFF - 20
+"""An entry has 20 bytes beside its bit map, and a length of 16 bits with a sign."""
 TOPIC_SIZE_MAX_V1 = 127
 TOPIC_SIZE_MAX = 255
 PROPERTIES_SIZE_MAX = 32767
@@ -378,10 +380,11 @@ def bit_map_at(phy_offset: int, record_size: int) -> bytes:
     """The bit map that the filter computes for the record at ``phy_offset``.
 
     Mostly 0 to 10 bytes, different for neighbouring records; now and then empty, too
-    large for a small consumequeue_ext file, or too large for any.
+    large for a small consumequeue_ext file, or as large as any entry may be, or a byte
+    too large for that.
     """
-    size = record_size % 13
-    size = {11: 700, 12: 1 << 15}.get(size, size)
+    rounds, size = divmod(record_size, 13)
+    size = {11: 700, 12: _BIT_MAP_SIZE_MAX + rounds % 2}.get(size, size)
     part = bytes((phy_offset + 7 * n & 0x7F) + 1 for n in range(13))
     return (part * (size // len(part) + 1))[:size]
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
+import crashmq.harness.episodes.episode  # noqa: F401  # declares every law of a run
 from crashmq.harness.mutants.mutant_file import read_mutants
 from crashmq.harness.mutants.mutation import Mutant
 from crashmq.models.laws.registry import declared_laws

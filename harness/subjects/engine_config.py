@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import fields, replace
 from functools import cache, cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from crashmq.engine.broker.broker_config import BrokerConfig
 from crashmq.engine.store.config import FlushDiskType, OnDamage, StoreConfig
@@ -59,7 +59,8 @@ def with_wrong_value(config: ConfigT, setup: Setup) -> ConfigT:
     if name not in {field.name for field in fields(config)}:
         return config
     is_number = isinstance(getattr(config, name), int)
-    return replace(config, **{name: int(value) if is_number else value})
+    changed: dict[str, Any] = {name: int(value) if is_number else value}
+    return replace(config, **changed)
 
 
 def _config_of(setup: Setup) -> StoreConfig:

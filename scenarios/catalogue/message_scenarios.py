@@ -151,6 +151,8 @@ MESSAGE_SCENARIOS = (
                 (Label(multi_dispatch=f"{LIGHT[0]},{LIGHT[0]}"), 1),
                 (Label(multi_dispatch="%LMQ%"), 1),
                 (Label(keys="k"), 1),
+                (Label(multi_dispatch=LIGHT[0], ipv6="both", reconsume_times=5), 1),
+                (Label(multi_dispatch=LIGHT[1], flag=-1, reconsume_times=12), 1),
                 (Label(tags="Aa", keys="k two", properties="a=1;b=x"), 1),
                 (Label(properties="INNER_MULTI_QUEUE_OFFSET=7"), 1),  # the store's
                 (Label(properties="INNER_NUM=2"), 1),

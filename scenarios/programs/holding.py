@@ -34,7 +34,7 @@ from crashmq.scenarios.programs.chance import Chance
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.expressions import drawn_expression
 from crashmq.scenarios.programs.lapsing import lapse
-from crashmq.scenarios.programs.space import Address, often, schedule_of
+from crashmq.scenarios.programs.space import Address, Numbers, often, schedule_of
 
 LOOK = RunService("pull_request_hold")
 REPUT = RunService("reput")
@@ -98,8 +98,8 @@ TIMES_MS = often(
     *((SUSPEND_MS, 3), (SUSPEND_MS - 1, 2), (5000, 2), (40_000, 1)),
     *((SHORT_POLLING_MS, 1), (SHORT_POLLING_MS - 1, 1)),
 )
-BEHIND = often((0, 4), (1, 1), (131, 1), (300, 1))
-"""How many bytes replicas lack."""
+BEHIND = Numbers((*(0,) * 9, 1, 131, 300), 1500)
+"""How many bytes replicas lack: they may end anywhere in a record or a BLANK."""
 
 BESIDE: tuple[str, ...] = often(
     ("pull", 3), ("put", 2), ("reput", 5), ("look", 3), ("stop", 1), ("commit", 1)
@@ -256,7 +256,7 @@ def _flush(draft: Draft) -> None:
     if setup.flush_mode == "SYNC_FLUSH":
         draft.add(RunService("flush_commit_log"))
     if setup.duplicates:
-        draft.add(ConfirmLog(draft.chance.pick(BEHIND)))
+        draft.add(ConfirmLog(draft.chance.number(BEHIND)))
 
 
 def _deliver(draft: Draft) -> None:

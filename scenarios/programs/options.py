@@ -25,6 +25,7 @@ OPTIONS: tuple[Mapping[str, object], ...] = often(
     ({"checks_crc": True}, 1),
     ({"queue_ext_size": 100}, 2),
     ({"queue_ext_size": 600}, 1),
+    ({"queue_ext_size": 100_000}, 1),
     ({"index_slots": 8, "index_entries": 20}, 2),
     ({"index_slots": 3, "index_entries": 7}, 2),
     ({"index_slots": 40, "index_entries": 60}, 1),
@@ -143,7 +144,7 @@ def _confirmed(ops: tuple[Op, ...], chance: Chance) -> tuple[Op, ...]:
     found: list[Op] = []
     for op in ops:
         if innermost(op) == RunService("reput") and not chance.one_in(4):
-            found.append(ConfirmLog(chance.pick(BEHIND)))
+            found.append(ConfirmLog(chance.number(BEHIND)))
         found.append(op)
     return tuple(found)
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from crashmq.models.files.checkpoint import SUMS_MAX
+from crashmq.models.limits import NEAR_TRANSFER
 from crashmq.models.ops import (
     CAN_BE_TOGETHER,
     EVERYTHING,
@@ -47,6 +48,7 @@ from crashmq.models.ops import (
     parts,
 )
 from crashmq.models.program import FLUSH_MODES, HOUR_MS, WRONG_VALUES, Program
+from crashmq.scenarios.programs.brims import OFF, at_a_limit, payload_of
 from crashmq.scenarios.programs.chance import Chance, SeededChance
 from crashmq.scenarios.programs.draft import THOROUGH_MS
 from crashmq.scenarios.programs.extremes import has_fields, with_an_odd_value
@@ -106,6 +108,12 @@ ODD_MAX = 4
 
 WRONG_MAX = 8
 """Starts in a row with a value that no store can have, at most."""
+
+LONG = 200
+"""Units of a queue file that holds all that a program puts."""
+
+LEAST_SIZE = 256
+"""What every store must take: an episode ends with small messages."""
 
 TIMED: tuple[ConsumerTask, ...] = ("pull", "clean")
 """The tasks of a consumer that look at its clock."""
@@ -332,6 +340,64 @@ def _of_another_range(program: Program, chance: Chance) -> Program:
     return _with(program, ops)
 
 
+def _to_the_brim(program: Program, chance: Chance) -> Program:
+    """A few messages are put again, with one part just as large as it may be."""
+    ops, setup = [*program.ops], program.setup
+    is_spoilt = any(map(_spoils, ops))
+    for _ in range(chance.integer(1, ODD_MAX)):
+        puts = [
+            at for at, op in enumerate(ops) if isinstance(op, PutMessage | PutBatch)
+        ]
+        if not puts:
+            return _record_durable(program, chance)
+        at = chance.pick(tuple(puts))
+        put = ops[at]
+        assert isinstance(put, PutMessage | PutBatch), put
+        ops.insert(at + 1, at_a_limit(put, setup, chance, keeps_queue=is_spoilt))
+    return _with(program, ops)
+
+
+def _of_the_largest_message(program: Program, chance: Chance) -> Program:
+    """A message or a batch is the largest that the store takes, or is too large."""
+    puts = [op for op in program.ops if isinstance(op, PutMessage | PutBatch)]
+    batches = [op for op in puts if isinstance(op, PutBatch)]
+    asked = batches if batches and chance.coin() else puts
+    sizes = [size for size in map(payload_of, asked) if size > LEAST_SIZE]
+    if not sizes:
+        return _to_the_brim(program, chance)
+    size = chance.pick(tuple(sizes)) - chance.pick(OFF)
+    return Program(replace(program.setup, max_message_size=size), program.ops)
+
+
+def _of_a_long_queue(program: Program, chance: Chance) -> Program:
+    """A queue gets more messages than one answer holds, and pulls ask for more.
+
+    They lie in one file of the queue, as an answer does, unless files are damaged.
+    """
+    ops, setup = [*program.ops], program.setup
+    if not any(map(_spoils, ops)):
+        setup = replace(setup, queue_file_units=LONG)
+    put = _last_put(ops)
+    if not put:
+        return _record_durable(program, chance)
+    at = chance.below(len(ops) + 1)
+    most, _ = NEAR_TRANSFER
+    count = most + chance.integer(1, most)
+    one = replace(put[0], body_size=1, delay_level=0, multi_dispatch="", keys="")
+    pulls = [
+        PullMessage(
+            one.topic,
+            one.queue_id,
+            chance.below(most),
+            most + chance.integer(-1, most + 1),
+            chance.pick(("*", "*", one.tags or "*")),
+        )
+        for _ in range(chance.integer(1, 3))
+    ]
+    asked = [*ops[:at], *[one] * count, *_telling(), *pulls, *ops[at:]]
+    return Program(setup, tuple(asked))
+
+
 def _is_wait(op: Op) -> bool:
     """Whether the op is there for the time that passes before the next one."""
     return isinstance(op, AdvanceClock)
@@ -353,6 +419,7 @@ def _about_a_limit(program: Program, chance: Chance) -> Program:
     """Amid a life the time of a limit passes, with rounds on both sides of its end.
 
     Every service has a round, and so have the tasks of the consumers that were started.
+    Perhaps they had one before, too, and a message waits since then.
     """
     ops, setup = [*program.ops], program.setup
     at = chance.below(len(ops) + 1)
@@ -360,7 +427,8 @@ def _about_a_limit(program: Program, chance: Chance) -> Program:
     clients = {op.client: op for op in ops[:at] if isinstance(op, StartConsumer)}
     rounds += [TurnConsumer(one, task) for one in clients for task in TIMED]
     passes = lapse(chance, chance.pick(limits_of(setup)), tuple(rounds))
-    return _with(program, [*ops[:at], *passes, *ops[at:]])
+    begins = (*rounds, *_last_put(ops)) if chance.coin() else ()
+    return _with(program, [*ops[:at], *begins, *passes, *ops[at:]])
 
 
 TWISTS: tuple[Twist, ...] = (
@@ -371,6 +439,7 @@ TWISTS: tuple[Twist, ...] = (
     *(_about_a_limit, _about_a_limit),
     *(_part_of_a_second, _record_durable, _grown_old, _grown_old),
     *(_of_another_range, _of_another_range, _of_many_files),
+    *(_to_the_brim, _of_the_largest_message, _of_a_long_queue),
 )
 
 

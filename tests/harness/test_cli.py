@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -232,6 +233,17 @@ def test_what_there_is_can_be_listed(kind: str) -> None:
     assert result.exit_code == 0
     assert all("  " in line for line in result.stdout.splitlines())
     assert len(result.stdout.splitlines()) >= 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["scenarios", "laws", "probes", "mutants", "ops"])
+def test_a_process_of_its_own_lists_what_one_with_all_modules_lists(kind: str) -> None:
+    command = [sys.executable, "-m", "crashmq.harness.cli", "list", kind]
+    names = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+    alone = subprocess.run(command, env=names, capture_output=True, text=True)
+
+    assert alone.stdout == crashmq("list", kind).stdout
 
 
 def test_the_doctor_looks_at_everything_and_judges_the_gate() -> None:

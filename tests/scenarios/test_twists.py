@@ -9,6 +9,7 @@ import pytest
 
 from crashmq.harness.episodes.episode import run_program
 from crashmq.models.files.checkpoint import SUMS_MAX
+from crashmq.models.limits import NEAR_TRANSFER
 from crashmq.models.observations import Done, Refused
 from crashmq.models.ops import (
     EVERYTHING,
@@ -18,6 +19,8 @@ from crashmq.models.ops import (
     Damage,
     DeleteManually,
     Op,
+    PullMessage,
+    PutBatch,
     PutMessage,
     Restart,
     RunService,
@@ -29,6 +32,7 @@ from crashmq.models.ops import (
 from crashmq.models.program import Program, Setup
 from crashmq.models.verdict import Outcome
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
+from crashmq.scenarios.programs.brims import payload_of
 from crashmq.scenarios.programs.twists import TWISTED, twisted
 from crashmq.scenarios.programs.workload import program_for
 
@@ -62,7 +66,9 @@ def test_one_program_of_so_many_is_twisted_and_always_the_same_way() -> None:
 
 def test_a_twist_takes_nothing_away_and_leaves_the_store() -> None:
     for plain, found in OTHERS:
+        kept = plain.setup.queue_file_units, plain.setup.max_message_size
         setup = replace(found.setup, cleans=False, reserved_hours=72)
+        setup = replace(setup, queue_file_units=kept[0], max_message_size=kept[1])
         assert setup == plain.setup
         assert _is_within(plain.ops, found.ops)
 
@@ -233,3 +239,29 @@ def test_some_logs_have_more_files_than_a_checkpoint_has_sums() -> None:
     ]
 
     assert max(large) > SUMS_MAX
+
+
+def test_some_queues_are_longer_than_an_answer_and_pulls_ask_for_more() -> None:
+    most, _ = NEAR_TRANSFER
+    asked = [
+        op
+        for _, found in OTHERS
+        for op in found.ops
+        if isinstance(op, PullMessage) and op.max_msg_nums > most
+    ]
+
+    assert asked
+
+
+def test_some_messages_are_the_largest_that_their_store_takes() -> None:
+    sizes = [
+        (found.setup.max_message_size, {payload_of(op) for op in _puts(found)})
+        for _, found in OTHERS
+        if found.setup.max_message_size != Setup().max_message_size
+    ]
+
+    assert any(most in payloads for most, payloads in sizes)
+
+
+def _puts(program: Program) -> list[PutMessage | PutBatch]:
+    return [op for op in program.ops if isinstance(op, PutMessage | PutBatch)]
