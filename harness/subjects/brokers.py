@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import copy
 from functools import partial
-from typing import Final
 
-from crashmq.engine.broker.broker_config import BrokerConfig
 from crashmq.engine.broker.broker_controller import BrokerController
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.runtime import Runtime
@@ -16,8 +14,7 @@ from crashmq.engine.store.message.message import Message, is_topic
 from crashmq.engine.store.message_store import MessageStore
 from crashmq.engine.store.results import PutMessageResult
 from crashmq.harness.subjects.capabilities import PutOfBroker
-from crashmq.harness.subjects.configured import told_fields
-from crashmq.harness.subjects.engine_config import with_wrong_value
+from crashmq.harness.subjects.engine_config import broker_config_of
 from crashmq.harness.subjects.engine_messages import answer_of, put_of_broker
 from crashmq.models.files.message_delay_level import DelayLevels
 from crashmq.models.messages import MessageToPut
@@ -27,15 +24,6 @@ from crashmq.models.program import Setup
 TOPIC_QUEUES = 8
 """A client that sends to a new topic asks for so many, all that a broker gives, since
 programs put into whatever queue they like."""
-
-_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "lets_read": ("is_readable",),
-    "takes_lite_pulls": ("lite_pull_message_enable",),
-    "long_polling": ("long_polling_enable",),
-    "filters": ("enable_property_filter", "enable_calc_filter_bit_map"),
-    "filters_retries": ("filter_support_retry",),
-}
-"""The options of a setup that are fields of a broker's configuration."""
 
 
 class Brokers:
@@ -63,7 +51,7 @@ class Brokers:
         self._levels = setup.delay_levels if delivers else None
         if not (setup.keeps_progress or delivers):
             return None
-        config = with_wrong_value(BrokerConfig(**told_fields(setup, _FIELDS)), setup)
+        config = broker_config_of(setup)
         broker = BrokerController(
             store, disk, runtime, config, delivers_delayed=delivers
         )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import cache, cached_property
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from crashmq.engine.broker.broker_config import BrokerConfig
 from crashmq.engine.store.config import FlushDiskType, OnDamage, StoreConfig
 from crashmq.engine.store.queue.cq_unit import CQ_STORE_UNIT_SIZE
+from crashmq.harness.subjects.configured import told_fields
 from crashmq.harness.subjects.damage import Placed
 from crashmq.models.files.store_image import read_store
 from crashmq.models.observations import EPOCH_MS
@@ -25,6 +27,15 @@ _LATER_MS = 1000
 _CAPITAL = re.compile("[A-Z]")
 
 ConfigT = TypeVar("ConfigT", StoreConfig, BrokerConfig)
+
+_OF_BROKER: Final[Mapping[str, tuple[str, ...]]] = {
+    "lets_read": ("is_readable",),
+    "takes_lite_pulls": ("lite_pull_message_enable",),
+    "long_polling": ("long_polling_enable",),
+    "filters": ("enable_property_filter", "enable_calc_filter_bit_map"),
+    "filters_retries": ("filter_support_retry",),
+}
+"""The options of a setup that are fields of a broker's configuration."""
 
 
 class Configured:
@@ -45,10 +56,19 @@ def config_of(setup: Setup) -> StoreConfig:
     Raises:
         ValueError: the setup has a wrong value that it refuses.
     """
-    return with_wrong_value(_config_of(setup), setup)
+    return _with_wrong_value(_config_of(setup), setup)
 
 
-def with_wrong_value(config: ConfigT, setup: Setup) -> ConfigT:
+def broker_config_of(setup: Setup) -> BrokerConfig:
+    """The configuration of the broker for a setup.
+
+    Raises:
+        ValueError: the setup has a wrong value that it refuses.
+    """
+    return _with_wrong_value(BrokerConfig(**told_fields(setup, _OF_BROKER)), setup)
+
+
+def _with_wrong_value(config: ConfigT, setup: Setup) -> ConfigT:
     """A configuration of the engine with the setup's wrong value, if it is one of its.
 
     Raises:

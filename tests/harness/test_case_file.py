@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "21ace0640517adf110be7803004f798337576ddf173e3cb710ceccffc5009725"
+DEFAULTS = "b7363a0560e375c04c440521d592eeadd98280d9f5496397de3afeb474d48681"
 
 
 def saved(path: Path, **changes: Any) -> Path:

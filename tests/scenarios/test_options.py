@@ -184,6 +184,7 @@ def test_a_broker_is_given_names_that_it_takes() -> None:
                 if isinstance(op, PutMessage)
             }
             odd = {one for one in topics - usual if not one.startswith("%RETRY%")}
+            odd -= {one for one in odd if len(one) > len(max(ODD_TOPICS, key=len))}
             assert odd <= {*names}
             assert odd or keeps_progress != (name == "group_progress")
 
