@@ -59,7 +59,7 @@ def _tells_only_of_its_mark(at: RoundOver) -> bool:
     rounds_tell_what_they_did,
     on=RoundOver,
     where=_tells_only_of_its_mark,
-    needs=(Fact.SERVICE_WORKED, Fact.KNEW_POSITIONS, Fact.ALONE),
+    needs=(Fact.KNEW_POSITIONS, Fact.ALONE),
 )
 def _ask_run_3(at: RoundOver) -> Breaches:
     stood = at.known.positions

@@ -130,9 +130,7 @@ class Situation:
 
 
 _ALONE: Final = frozenset({Fact.ALONE})
-_WORKED: Final = frozenset(
-    {Fact.DISK_WORKED, Fact.LOG_WORKED, Fact.QUEUES_WORKED, Fact.SERVICE_WORKED}
-)
+_WORKED: Final = frozenset({Fact.DISK_WORKED, Fact.LOG_WORKED, Fact.QUEUES_WORKED})
 SITUATIONS: Final = (
     Situation("calm", frozenset(), _CALM | _OF_GROUPS),
     Situation("beside others", _ALONE, _CALM | _BESIDE | _OF_GROUPS),

@@ -27,7 +27,6 @@ from crashmq.models.knowledge.moments import (
     QueryOver,
     QueueBegun,
     ResetAnswered,
-    RoundOver,
     SearchOver,
     TimeFound,
 )
@@ -54,7 +53,6 @@ class Fact(Enum):
     DISK_WORKED = "no disk call has failed since the store started"
     LOG_WORKED = "no call on CommitLog files has failed since the store started"
     QUEUES_WORKED = "no call on ConsumeQueue files has failed since the store started"
-    SERVICE_WORKED = "no call on the service's own files has failed since the start"
     DISK_WORKS = "no disk call failed in this step"
     HAD_ROOM = "no disk call has met a full disk since the store started"
     READS_WORKED = "no read was made to fail, so a start saw the files as they are"
@@ -141,13 +139,6 @@ def _says_how_far(capabilities: frozenset[Capability]) -> bool:
     return tells or Capability.TURNS_SERVICES not in capabilities
 
 
-_PARTS_OF: Final[Mapping[str, tuple[str, ...]]] = {
-    "flush_commit_log": LOG,
-    "commit": LOG,
-    "reput": DISPATCHED,
-}
-
-
 def is_half_dispatched(at: Moment, key: QueueKey) -> bool:
     """Whether a queue may list a message that the index or a light queue lacks.
 
@@ -200,12 +191,6 @@ def _log_worked(at: Moment) -> bool:
 
 def _queues_worked(at: Moment) -> bool:
     return at.known.works(QUEUES)
-
-
-def _service_worked(at: Moment) -> bool:
-    assert isinstance(at, RoundOver), at
-    parts = _PARTS_OF.get(at.service)
-    return not at.known.disk_failed if parts is None else at.known.works(parts)
 
 
 def _disk_works(at: Moment) -> bool:
@@ -401,7 +386,6 @@ HOLDS: Final[Mapping[Fact, Callable[[Moment], bool]]] = {
     Fact.DISK_WORKED: _disk_worked,
     Fact.LOG_WORKED: _log_worked,
     Fact.QUEUES_WORKED: _queues_worked,
-    Fact.SERVICE_WORKED: _service_worked,
     Fact.DISK_WORKS: _disk_works,
     Fact.READS_WORKED: _reads_worked,
     Fact.OFFSETS_STAY: _offsets_stay,
