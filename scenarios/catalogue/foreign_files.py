@@ -190,6 +190,7 @@ DISOWNED = (
             (Setup(flush_mode="SYNC_FLUSH", queue_file_units=7), 2),
             (Setup(log_file_size=8192, queue_file_units=10), 2),
             (Setup(adopt=True), 3),
+            (Setup(adopt=True, queue_file_units=2), 3),
             (_SERVING, 3),
             (
                 replace(_SERVING, adopt=True, log_file_size=16384, queue_file_units=40),

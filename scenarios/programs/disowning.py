@@ -60,6 +60,13 @@ COUNTS = often((0, 2), (1, 5), (2, 3), (3, 1))
 PLANTED = 3
 """One change of so many adds a file."""
 
+EMPTIED = 8
+"""Of so many changes that add no file one takes all files of a folder away."""
+
+FOLDERS = often(("commitlog", 2), ("consumequeue", 1))
+FILES_MAX = 9
+"""More files than that no folder has here, as a rule."""
+
 CUT_SHORT = 4
 """One of so many starts on such a directory is cut short by a crash."""
 
@@ -115,11 +122,16 @@ def _with_mark(left: MarkLeft) -> tuple[Op, ...]:
 
 def _change(draft: Draft) -> list[PlantFile | Damage]:
     """Add ops: some changes; returns them."""
+    chance = draft.chance
     changes: list[PlantFile | Damage] = []
-    for _ in range(draft.chance.pick(COUNTS)):
-        is_planted = draft.chance.one_in(PLANTED)
-        one = draft.chance.pick(draft.space.plants) if is_planted else _changed(draft)
-        changes.append(one)
+    for _ in range(chance.pick(COUNTS)):
+        if chance.one_in(PLANTED):
+            changes.append(chance.pick(draft.space.plants))
+        elif chance.one_in(EMPTIED):
+            first = Damage(f"{chance.pick(FOLDERS)}[0]", "delete")
+            changes += [first] * FILES_MAX
+        else:
+            changes.append(_changed(draft))
     draft.add(*changes)
     return changes
 
