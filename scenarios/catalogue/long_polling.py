@@ -78,6 +78,7 @@ STORES = often(
     (replace(PLAIN, queue_file_units=2), 1),
     (replace(PLAIN, long_polling=False), 6),
     (replace(PLAIN, takes_lite_pulls=False), 2),
+    (replace(PLAIN, lets_read=False), 1),
     (replace(PLAIN, filters=True, queue_ext_size=512), 4),
     (replace(PLAIN, filters=True, filters_retries=True, queue_ext_size=100), 1),
     (replace(PLAIN, duplicates=True), 2),
