@@ -12,7 +12,7 @@ import click
 
 import crashmq.harness.judging.judge  # noqa: F401  # declares when each law is asked
 from crashmq.harness.commands.arguments import planted
-from crashmq.harness.commands.exits import unknown
+from crashmq.harness.commands.exits import BadInput, unknown
 from crashmq.harness.commands.output import print_timeline, say, terminal_width
 from crashmq.harness.episodes.episode import EpisodeResult, run_program
 from crashmq.harness.episodes.timeline import timeline
@@ -34,6 +34,9 @@ def command(law: str, no_example: bool) -> None:
     """Say what LAW (as CQ-1) means, why, and which bugs it catches, with an example."""
     laws = declared_laws()
     chosen = laws.get(law.upper())
+    if chosen is None and law.upper() in MUTANTS:
+        shows = f"`crashmq mutants --show {law.upper()}` prints it"
+        raise BadInput(f"{law} is a planted bug and no law: {shows}.")
     if chosen is None:
         raise unknown("law", law, laws, "`crashmq list laws` names them.")
     bugs = [one for one in MUTANTS.values() if chosen.id in one.killed_by]

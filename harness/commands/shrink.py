@@ -68,6 +68,11 @@ def command(
 ) -> None:
     """Cut and simplify the case in FILE while it breaks the same law."""
     case = case_at(file)
+    if not case.violated:
+        raise exits.BadInput(
+            f"{file} names no law that it breaks, so nothing says what a smaller case "
+            f"must break. `crashmq replay {file}` runs it."
+        )
     store = subject_of(case, file, subject)
     out = out or file.with_name(file.name.removesuffix(SUFFIX) + f".min{SUFFIX}")
     if os.path.lexists(out):

@@ -180,6 +180,13 @@ def test_a_case_that_does_not_fail_cannot_be_shrunk(case: Path) -> None:
     assert list(case.parent.iterdir()) == [case]
 
 
+def test_a_case_that_names_no_law_is_not_shrunk(tmp_path: Path) -> None:
+    path = tmp_path / "well.case.json"
+    replace(CASE, violated="", step=-1, message="").save(path)
+
+    assert "names no law that it breaks" in complaint(crashmq("shrink", path))
+
+
 def test_shrink_never_overwrites(case: Path) -> None:
     said = complaint(crashmq("shrink", case, "--out", case))
 

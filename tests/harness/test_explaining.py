@@ -212,6 +212,7 @@ def test_an_explained_law_has_an_example_that_breaks_it() -> None:
 
 def test_a_law_that_there_is_not_is_refused() -> None:
     assert "there is no law 'CQ-99'" in crashmq("explain", "CQ-99").stderr
+    assert "`crashmq mutants --show R28`" in crashmq("explain", "r28").stderr
 
 
 @pytest.mark.slow
