@@ -191,14 +191,14 @@ def _removes(at: MediumSeen) -> bool:
 
 
 def _has_flushed(at: MediumSeen) -> bool:
-    stood = None if at.known.disk_failed else at.known.positions
+    stood = at.known.positions
     return stood is None or stood.flushed_where < at.now.flushed_where
 
 
 @asked(
     flushed_is_on_the_medium,
     on=MediumSeen,
-    needs=WELL_MADE,
+    # Also where calls fail: what one has kept from being durable is not flushed.
     where=lambda at: _has_flushed(at) or _removes(at),
 )
 def _ask_fl_9(at: MediumSeen) -> Breaches:
@@ -221,6 +221,7 @@ def _ask_rec_18(at: MediumSeen) -> Breaches:
         unsynced,
         start.found,
         at.look.all_files() if unsynced else {},
+        at.half_made.names,
         ended=start.seen.last_exit_ok,
         damaged=bool(start.seen.damaged),
     )

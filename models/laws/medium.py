@@ -7,7 +7,7 @@ with the first byte that it could change; -1 for a removed file that could come 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from crashmq.models.files.places import is_of_a_store
 from crashmq.models.files.queue import PRE_BLANK_SIZE, UNIT_SIZE
@@ -26,13 +26,14 @@ _END_TIMESTAMP = slice(8, 16)  # of an index file's header
 @law(
     "REC-18",
     "after a start, only queue and index files that it found and left unchanged may "
-    "still have unsynced bytes",
+    "still have unsynced bytes, and the abort file's name is synced",
     catalogue="I8 I10",
 )
 def start_leaves_nothing_to_lose(
     unsynced: Mapping[str, int],
     found: Mapping[str, Bytes],
     now: Mapping[str, Bytes],
+    names: Collection[str] = (),
     *,
     ended: bool,
     damaged: bool,
@@ -41,19 +42,22 @@ def start_leaves_nothing_to_lose(
 
     Dispatch can rebuild queue and index files, but a queue file with room for more
     units must be synced all the same. After an orderly shutdown nothing may be
-    unsynced. Not checked: the abort file, and CommitLog files of a damaged log, where a
-    BLANK that closes one is flushed later.
+    unsynced. Of the abort file only the name counts, since a start looks at nothing
+    else. Not checked: CommitLog files of a damaged log, where a BLANK that closes one
+    is flushed later.
 
     Args:
         unsynced: as ``Subject.unsynced_from``.
         found: the files before the start.
         now: the files after it.
+        names: the files whose directory entry is not synced.
         ended: the start took the previous shutdown for orderly.
         damaged: the start listed damage.
     """
     for path, first in unsynced.items():
         top = path.partition("/")[0]
-        if path == "abort" or (damaged and top == "commitlog"):
+        is_named = path == "abort" and path not in names
+        if is_named or (damaged and top == "commitlog"):
             continue
         data = now.get(path, b"")
         was_so = not ended and top in _DERIVED and found.get(path) == data

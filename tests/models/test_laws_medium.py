@@ -49,6 +49,14 @@ def test_a_start_leaves_what_it_found_of_queues_and_index_alone(
     assert len(seen) == broken
 
 
+def test_a_start_leaves_an_abort_file_whose_name_is_synced() -> None:
+    law, files = start_leaves_nothing_to_lose, {"abort": b"1"}
+
+    seen = law.violations({"abort": 0}, {}, files, ["abort"], ended=True, damaged=False)
+
+    assert len(seen) == 1
+
+
 def test_a_filler_behind_damage_may_wait_for_a_flush() -> None:
     law, files = start_leaves_nothing_to_lose, {LOG: b"l"}
 

@@ -39,7 +39,7 @@ from misreporting import (
     lie,
 )
 
-from crashmq.models.ops import DiskFault, During
+from crashmq.models.ops import DiskFault, During, Restart, Shutdown
 from crashmq.models.program import Setup
 
 _CHANGED = """self.disk.unmount()
@@ -69,6 +69,13 @@ LIES_OF_THE_MEDIUM = (
         "return self.disk.unsynced_from()",
         "return {**self.disk.unsynced_from(), 'deletedTopics': 0}",
         ONE,
+    ),
+    bug(
+        "REC-18",
+        "crashmq.engine.store.abort_file:AbortFile.create",
+        'self._disk.sync_dir("")',
+        "pass",
+        does(Setup(disk_profile="posix_min"), PUT, REPUT, Shutdown(), Restart()),
     ),
     bug(
         "CP-12",
