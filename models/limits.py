@@ -24,6 +24,10 @@ COMMIT_THOROUGH_MS: Final = 200
 SYNC_TIMEOUT_MS: Final = 5000
 """MessageStoreConfig#syncFlushTimeout."""
 
+PUT_TIMES_MS: Final = (10, 50, 100, 200, 500, 1000, 2000, 3000, 4000, 5000, 10_000)
+"""A put that took less than the first is counted in a range of its own, and so on:
+StoreStatsService#setPutMessageEntireTimeMax; the range before all is of 0 ms."""
+
 DISPATCH_TIMEOUT_MS: Final = 5000
 """ReputMessageService#shutdown: 50 looks of 100 ms."""
 

@@ -6,14 +6,9 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from crashmq.models.laws.registry import law
+from crashmq.models.limits import PUT_TIMES_MS
 from crashmq.models.observations import Statistics
 from crashmq.models.verdict import Violation
-
-PUT_TIMES_MS = (0, 10, 50, 100, 200, 500, 1000, 2000, 3000, 4000, 5000, 10_000)
-"""Where RocketMQ's ranges end: the first at 0, each other before its end.
-
-Source: StoreStatsService#setPutMessageEntireTimeMax.
-"""
 
 
 @law(
@@ -52,7 +47,7 @@ def statistics_count_what_was_put(
         return
     least = [0] * len(seen.put_times)
     for took_ms, times in known_times_ms.items():
-        at = sum(took_ms >= end for end in PUT_TIMES_MS) if took_ms > 0 else 0
+        at = 1 + sum(took_ms >= end for end in PUT_TIMES_MS) if took_ms > 0 else 0
         least[at] += times
     for number, count in enumerate(seen.put_times):
         if count < least[number]:

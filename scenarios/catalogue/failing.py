@@ -44,6 +44,11 @@ LENGTHS = (4, 6, 8, 12, 16, 24)
 SERVED = 4
 """Of so many stores with work all but one have served it up to the op in question."""
 
+CUT_SHORT = 4
+"""Of so many ops that failed one is cut short by a crash when it is done again."""
+
+CUT_SHORT_ACTIONS = 6
+
 IN_ORDER: tuple[ServiceName, ...] = (
     *("commit", "flush_commit_log", "reput", "flush_consume_queue", "flush_index"),
     "checkpoint",
@@ -130,8 +135,15 @@ def _serve_up_to(draft: Draft, service: ServiceName) -> None:
 
 
 def _follow(draft: Draft, failing: Op) -> None:
-    """Add, each or not: the op again, a record of what is durable, a crash."""
+    """Add, each or not: the op again, a record of what is durable, a crash.
+
+    The crash may cut the op short that is done again.
+    """
     chance, space = draft.chance, draft.space
+    if space.crash_kinds and chance.one_in(CUT_SHORT):
+        at_action = chance.integer(1, CUT_SHORT_ACTIONS)
+        draft.add(During(failing, at_action, draft.drawn.crash()), Restart())
+        return
     draft.add(*[failing] * chance.coin())
     if chance.coin() and not isinstance(failing, Shutdown):
         draft.add(*telling(draft))

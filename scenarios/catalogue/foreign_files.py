@@ -212,6 +212,12 @@ DISOWNED = (
     ),
 )
 
+_EMPTY_FOLDERS = tuple(
+    PlantFile(f"consumequeue/{folder}", "directory")
+    for folder in ("T1", "T1", "T1/0", "T.1", "T9", "%LMQ%a")
+)
+"""RocketMQ 4.9 leaves the folder of a deleted topic, without a queue in it."""
+
 FOUND_STORES: tuple[FoundStore, ...] = tuple(filter(None, get_args(FoundStore)))
 
 _ADOPTING = replace(
@@ -247,6 +253,7 @@ _ADOPTING = replace(
         (Label(transaction="prepared"), 1),
     ),
     batch_counts=often((2, 3), (1, 1), (5, 1)),
+    plants=_EMPTY_FOLDERS,
     deletions=often((Address("T1", -1), 2), (Address("T0", 1), 1)),
     crash_kinds=often(("power_loss", 1), ("process_kill", 1)),
     survivor_kinds=_SURVIVORS,

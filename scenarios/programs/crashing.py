@@ -21,6 +21,9 @@ NEW_PUTS_MAX = 5
 MAKING_ACTIONS = 9
 """The most messages of such a queue, and disk actions that make its first file."""
 
+STREWN = 3
+"""Of so many directories of another program one has something else in it."""
+
 FIRST_CUT_SHORT = 2
 """Of so many first starts one is cut short by a crash."""
 
@@ -31,6 +34,8 @@ FIRST_FAILED = 3
 def first_start(draft: Draft) -> None:
     """Add ops: the first start, on an empty directory or one of another program."""
     chance, space = draft.chance, draft.space
+    if draft.setup.begins_with and space.plants and chance.one_in(STREWN):
+        draft.add(chance.pick(space.plants))
     if space.crash_kinds and chance.one_in(FIRST_CUT_SHORT):
         for _ in range(max(1, chance.pick(space.recovery_crashes))):
             crash_during(draft, Restart(), chance.number(space.at_actions.restart))

@@ -52,6 +52,10 @@ from crashmq.scenarios.programs.space import (
 )
 from crashmq.scenarios.programs.whereabouts import Whereabouts
 
+HURRIED = 3
+"""One batch of so many does not wait for its flush: its own property says so, which
+comes after those of each message, whatever these are."""
+
 BEYOND_THE_END = (0, 1, 8, 9, -1, 300)
 """Bytes of a record beyond the last place that its log file has for one."""
 
@@ -88,6 +92,12 @@ LEFT_BY_A_FAILED_SYNC: tuple[SurvivorKind, ...] = often(
 """What of its pages is on the medium all the same; half of the time, some."""
 
 FAILED_SYNC_SEEDS = 1 << 16
+
+LATER = 5
+"""One fault of so many waits for more calls of its kind than its space says."""
+
+LATER_CALLS = (1, 6)
+"""How many more, at least and at most: one message may need so many writes."""
 
 
 def fault_by(chance: Chance, faults: tuple[DiskFault, ...]) -> DiskFault:
@@ -176,6 +186,8 @@ class OpDrawer:
             pick(PROPERTY_ENDS),
             pick(CUTS),
         )
+        waits = batch.wait_store_ok and not self._chance.one_in(HURRIED)
+        batch = replace(batch, wait_store_ok=waits)
         return replace(batch, wrong=pick(WRONG), off_by=pick(OFF_BY))
 
     def stock(self, address: Address | None = None) -> Op:
@@ -250,8 +262,15 @@ class OpDrawer:
         return Crash(kind, Survivors(survivor_kind, number), cut)
 
     def fault(self) -> DiskFault:
-        """One of the space's faults; for a failing sync also which pages survive."""
-        return fault_by(self._chance, self._space.faults)
+        """One of the space's faults; for a failing sync also which pages survive.
+
+        Some come later: any of an op's calls may be the one that fails.
+        """
+        chance = self._chance
+        met = fault_by(chance, self._space.faults)
+        if met.call == "evict" or not chance.one_in(LATER):
+            return met
+        return replace(met, after=met.after + chance.integer(*LATER_CALLS))
 
     def part(self) -> Op:
         """An op for ops that begin at the same time."""

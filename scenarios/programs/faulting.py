@@ -17,7 +17,7 @@ from crashmq.models.ops import (
     ServiceName,
     Shutdown,
 )
-from crashmq.scenarios.programs.ageing import fill, settle
+from crashmq.scenarios.programs.ageing import age, fill, settle
 from crashmq.scenarios.programs.crashing import (
     can_make,
     crash,
@@ -37,6 +37,7 @@ FILLED_BY = 12  # messages with keys, of an index file
 SPOILED_ROUNDS_MAX = 9
 
 REPEATED = 3  # one op of so many that failed is asked for again
+FAILS_AGAIN = 3  # one of so many of these fails as it did
 RETRIED_ACTIONS = 4  # at one of so many disk actions a crash may cut that short
 MADE_ANEW = 4  # one failure of so many comes while files of a new queue are made
 UNMENDED = 3  # in one failure of so many what would undo it fails as well
@@ -85,7 +86,9 @@ def _fail(draft: Draft, met: DiskFault) -> None:
     if met.call == "sync" and chance.coin():
         draft.add(drawn.put())  # to be refused, if it was the log's
     if chance.one_in(REPEATED) and not isinstance(op, Shutdown):
-        if draft.space.crash_kinds and chance.coin():
+        if chance.one_in(FAILS_AGAIN):
+            draft.add(During(failing, at_action, met), op)
+        elif draft.space.crash_kinds and chance.coin():
             crash_during(draft, op, chance.integer(1, RETRIED_ACTIONS))
             draft.add(Restart())
         else:
@@ -116,6 +119,9 @@ def _failing(draft: Draft, met: DiskFault) -> tuple[Op, int]:
     is_read = met.call == "read"  # mostly by a start
     if met.call == "sync" and met.path != "index" and chance.coin():
         return _due_flush(draft, met.path), 1
+    is_aged = draft.setup.cleans and "expire" in draft.space.kinds
+    if met.call == "remove" and is_aged and chance.coin():
+        return _due_removal(draft), 1
     if met.path not in services or is_read or not chance.coin():
         return interrupted(draft)
     puts = chance.integer(1, FILLED_BY) if met.path == "index" else 1
@@ -135,6 +141,15 @@ def _due_flush(draft: Draft, path: str) -> Op:
         draft.add(RunService("flush_commit_log"))
     draft.add(draft.drawn.put(), AdvanceClock(THOROUGH_MS))
     return RunService(service)
+
+
+def _due_removal(draft: Draft) -> Op:
+    """A round of a cleaner that has files to remove."""
+    age(draft)
+    if draft.chance.coin():
+        return RunService("clean_commit_log")
+    draft.add(RunService("clean_commit_log"))
+    return RunService("clean_consume_queue")
 
 
 def _spoil(draft: Draft, met: DiskFault) -> None:

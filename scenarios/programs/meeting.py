@@ -35,12 +35,20 @@ MEETINGS: tuple[tuple[ServiceName, ServiceName | None], ...] = (
 )
 """Who makes durable, and who writes meanwhile; None: a put."""
 
+OF_BUFFERS: tuple[tuple[ServiceName, ServiceName | None], ...] = (
+    *(("commit", None),) * 2,
+    ("commit", "flush_commit_log"),
+)
+"""The same where puts go to a write buffer first."""
+
 ACTIONS_OF_A_FLUSH = 4  # the writer comes in at one of the first
 MADE_TO_MEET = 4  # one interleaving of so many is a flush that meets a writer
 LATER = 4  # before one of so many time passes, or all that meets has one time
+CLEANED_FILES = 3  # at most
 FINDING = 3  # of so many one has a read of what was dispatched right before
 LONGER = 3  # of so many one has a caller who goes on after its first op
-AMID_A_STOP = 8  # one of so many has a put or round amid a stop, or after it
+AMID_A_STOP = 8  # one of so many has a put, round or read amid a stop, or after it
+CLEANED = 2  # of so many that have aged, one has lost the log's old files before
 
 Trouble = Literal["crash", "fault", "none"]
 TROUBLES: tuple[Trouble, ...] = often(("crash", 1), ("fault", 1), ("none", 6))
@@ -83,15 +91,16 @@ def _interleaved(draft: Draft) -> Op:
 def _meet(draft: Draft) -> None:
     """Add ops: data comes during a round that syncs; then a checkpoint."""
     drawn = draft.drawn
-    service, writer = draft.chance.pick(MEETINGS)
+    is_buffered = draft.setup.transient_store_pool and draft.chance.coin()
+    service, writer = draft.chance.pick(OF_BUFFERS if is_buffered else MEETINGS)
     draft.add(drawn.put(), RunService("reput"), drawn.put())
     draft.add(AdvanceClock(THOROUGH_MS), RunService("flush_commit_log"))
     event = RunService(writer) if writer else drawn.put_at_the_end()
     at_action = draft.chance.integer(1, ACTIONS_OF_A_FLUSH)
     draft.add(During(RunService(service), at_action, event))
-    if service == "flush_commit_log":
+    if service in ("flush_commit_log", "commit"):
         draft.add(RunService(service))
-    draft.add(RunService("checkpoint"))
+    draft.add(RunService("reput" if service == "commit" else "checkpoint"))
 
 
 def together(draft: Draft) -> None:
@@ -102,7 +111,9 @@ def together(draft: Draft) -> None:
     if is_aged:
         age(draft)
     parts = _parts(draft, count, is_aged=is_aged)
-    if chance.one_in(FINDING):
+    if chance.one_in(AMID_A_STOP):
+        parts[:2] = (_amid_a_stop(draft), Shutdown())
+    elif chance.one_in(FINDING):
         parts[chance.below(len(parts))] = _finds_what_is_there(draft)
     if chance.one_in(LONGER):
         at = chance.below(len(parts))
@@ -140,13 +151,24 @@ def _parts(draft: Draft, count: int, *, is_aged: bool) -> list[Op]:
     chance, drawn = draft.chance, draft.drawn
     kinds = [chance.pick(draft.space.together) for _ in range(count)]
     parts = [drawn.part_of(kind) for kind in kinds]
-    if chance.one_in(AMID_A_STOP):
-        parts[:2] = (drawn.put() if chance.coin() else drawn.round(), Shutdown())
-    if is_aged:
-        parts[chance.below(count)] = RunService("clean_commit_log")
-        if chance.coin():  # the queues' files go with the log's
-            parts.append(RunService("clean_consume_queue"))
+    if not is_aged:
+        return parts
+    if chance.one_in(CLEANED):  # what led to them goes now
+        draft.add(RunService("clean_commit_log", CLEANED_FILES))
+        parts[chance.below(count)] = RunService("clean_consume_queue")
+        return parts
+    parts[chance.below(count)] = RunService("clean_commit_log")
+    if chance.coin():  # the queues' files go with the log's
+        parts.append(RunService("clean_consume_queue"))
     return parts
+
+
+def _amid_a_stop(draft: Draft) -> Op:
+    """What meets a stop: a put, a round, or a read that has something to find."""
+    company = draft.chance.below(3)
+    if company == 0:
+        return _finds_what_is_there(draft)
+    return draft.drawn.put() if company == 1 else draft.drawn.round()
 
 
 def _begun_at_once(draft: Draft, ops: Together) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from crashmq.models.limits import PUT_TIMES_MS
 from crashmq.models.ops import DiskFault, Schedule
 from crashmq.models.program import Setup
 from crashmq.scenarios.programs.space import (
@@ -392,7 +393,7 @@ FLUSHING = replace(
         ("put", 4), ("service", 3), ("stall", 7), ("pull", 1), ("shutdown", 1)
     ),
     crowded=(False, True),
-    stalls_ms=Numbers((5001, 20_000, 6000, 60_000, 5000, 10, 4999), 8000),
+    stalls_ms=Numbers((5001, 20_000, 6000, 60_000, 5000, 4999, *PUT_TIMES_MS), 8000),
     at_actions=CALM.at_actions._replace(put=Numbers((1, 2, 2, 3, 2, 4), 8, 1)),
     crash_kinds=("process_kill", "power_loss"),
     survivor_kinds=often(("none", 2), ("all", 1), ("prefix", 3), ("hashed", 4)),

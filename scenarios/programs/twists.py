@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from crashmq.models.files.checkpoint import SUMS_MAX
-from crashmq.models.limits import NEAR_TRANSFER
+from crashmq.models.limits import NEAR_TRANSFER, PUT_TIMES_MS
 from crashmq.models.ops import (
     CAN_BE_TOGETHER,
     EVERYTHING,
@@ -27,6 +27,7 @@ from crashmq.models.ops import (
     Damage,
     DeleteManually,
     DiskFault,
+    During,
     Event,
     LookMessage,
     Op,
@@ -115,10 +116,19 @@ LONG = 200
 LEAST_SIZE = 256
 """What every store must take: an episode ends with small messages."""
 
+STALLED_MAX = 3
+
+STALLED_AT = 4  # at one of so many disk actions
+
+BESIDE_A_BORDER_MS = (-1, 0, 0, 1)
+"""How far a stall ends from where one range of counted times ends."""
+
 TIMED: tuple[ConsumerTask, ...] = ("pull", "clean")
 """The tasks of a consumer that look at its clock."""
 
 READS = (PullMessage, LookMessage, SearchOffset, QueryMessage)
+
+_CLEANS_QUEUES = RunService("clean_consume_queue", 3)
 
 _APART = 2 << 32  # from the seeds that programs are drawn by, and aimed by
 
@@ -258,14 +268,17 @@ def _grown_old(program: Program, chance: Chance) -> Program:
         setup = replace(setup, cleans=True, reserved_hours=2)
     at = len(ops) - chance.below(len(ops) + 1)
     before = ops[:at]
-    cleans: tuple[Op, ...] = (
-        *(RunService("clean_commit_log", 3), RunService("clean_consume_queue", 3)),
-    )
+    of_log, of_queues = RunService("clean_commit_log", 3), _CLEANS_QUEUES
+    cleans: tuple[Op, ...] = (of_log, of_queues)
     reads = tuple([op for op in ops if isinstance(op, READS)])
     if reads and chance.coin():
         read, when = chance.pick(reads), chance.pick(BESIDE)
-        both = Session((read, read)), Session(cleans)
-        cleans = (Together(both, schedule_of(when, 2, chance.word())),)
+        schedule = schedule_of(when, 2, chance.word())
+        session = Session((read, read))
+        if chance.coin():
+            cleans = (Together((session, Session(cleans)), schedule),)
+        else:
+            cleans = (of_log, Together((session, of_queues), schedule))
     aged = (
         *(RunService("reput"), RunService("flush_commit_log", 3)),
         *(AdvanceClock((setup.reserved_hours + 1) * HOUR_MS), DeleteManually()),
@@ -398,6 +411,24 @@ def _of_a_long_queue(program: Program, chance: Chance) -> Program:
     return Program(setup, tuple(asked))
 
 
+def _stalled(program: Program, chance: Chance) -> Program:
+    """A few ops take a while: at a disk action they stand still while others go on."""
+    ops = [*program.ops]
+    able = [
+        at
+        for at, op in enumerate(ops)
+        if isinstance(op, CAN_BE_TOGETHER) and not _is_wait(op)
+    ]
+    if not able:
+        return _record_durable(program, chance)
+    stalled = [chance.pick(tuple(able)) for _ in range(chance.integer(1, STALLED_MAX))]
+    for at in dict.fromkeys(stalled):
+        took_ms = chance.pick(PUT_TIMES_MS) + chance.pick(BESIDE_A_BORDER_MS)
+        stall = AdvanceClock(took_ms)
+        ops[at] = During(ops[at], chance.integer(1, STALLED_AT), stall)
+    return _with(program, ops)
+
+
 def _is_wait(op: Op) -> bool:
     """Whether the op is there for the time that passes before the next one."""
     return isinstance(op, AdvanceClock)
@@ -438,7 +469,7 @@ TWISTS: tuple[Twist, ...] = (
     *(_at_once, _at_once),
     *(_about_a_limit, _about_a_limit),
     *(_part_of_a_second, _record_durable, _grown_old, _grown_old),
-    *(_of_another_range, _of_another_range, _of_many_files),
+    *(_of_another_range, _of_another_range, _of_many_files, _stalled),
     *(_to_the_brim, _of_the_largest_message, _of_a_long_queue),
 )
 

@@ -9,7 +9,7 @@ import pytest
 
 from crashmq.harness.episodes.episode import run_program
 from crashmq.models.files.checkpoint import SUMS_MAX
-from crashmq.models.limits import NEAR_TRANSFER
+from crashmq.models.limits import NEAR_TRANSFER, PUT_TIMES_MS
 from crashmq.models.observations import Done, Refused
 from crashmq.models.ops import (
     EVERYTHING,
@@ -18,6 +18,7 @@ from crashmq.models.ops import (
     ChangeConfig,
     Damage,
     DeleteManually,
+    During,
     Op,
     PullMessage,
     PutBatch,
@@ -50,11 +51,13 @@ def _is_within(ops: tuple[Op, ...], more: tuple[Op, ...]) -> bool:
 
 
 def _each(ops: tuple[Op, ...]) -> Iterator[Op]:
-    """The ops, and those that begin together."""
+    """The ops, those that begin together, and those that something happens in."""
     for op in ops:
         yield op
         if isinstance(op, Together):
             yield from op.ops
+        elif isinstance(op, During):
+            yield op.op
 
 
 def test_one_program_of_so_many_is_twisted_and_always_the_same_way() -> None:
@@ -263,3 +266,14 @@ def test_some_messages_are_the_largest_that_their_store_takes() -> None:
 
 def _puts(program: Program) -> list[PutMessage | PutBatch]:
     return [op for op in program.ops if isinstance(op, PutMessage | PutBatch)]
+
+
+def test_some_ops_take_as_long_as_where_a_range_of_counted_times_ends() -> None:
+    took = {
+        op.event.ms
+        for plain, found in OTHERS
+        for op in set(found.ops) - set(plain.ops)
+        if isinstance(op, During) and isinstance(op.event, AdvanceClock)
+    }
+
+    assert took & {*PUT_TIMES_MS}
