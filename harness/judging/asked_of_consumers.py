@@ -9,6 +9,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     ConsumerIdle,
     ConsumerStopped,
     ConsumerTold,
+    ElsewhereNeeded,
     ExpiredLeft,
     FailureSentBack,
     GivenBackAgain,
@@ -76,6 +77,7 @@ from crashmq.models.laws.consumption import (
     only_what_was_pulled_is_consumed,
     what_a_consumer_tells_is_kept,
     what_was_given_back_is_put_again,
+    who_must_go_elsewhere_is_sent_there,
 )
 from crashmq.models.laws.giving_up import (
     nothing_is_given_up_too_soon,
@@ -305,6 +307,12 @@ def _ask_con_18(at: ConsumerCommitted) -> Breaches:
 @asked(nobody_is_sent_past_the_end, on=PullMoved, needs=(Fact.ALONE,))
 def _ask_con_19(at: PullMoved) -> Breaches:
     return nobody_is_sent_past_the_end.judge(at.queue, at.to, at.end, at.possible)
+
+
+@asked(who_must_go_elsewhere_is_sent_there, on=ElsewhereNeeded)
+def _ask_con_40(at: ElsewhereNeeded) -> Breaches:
+    judge = who_must_go_elsewhere_is_sent_there.judge
+    return judge(at.queue, at.queue_offset, at.to, at.places)
 
 
 @asked(a_consumer_goes_where_it_is_sent, on=MoveTaken)

@@ -80,6 +80,40 @@ def _half_an_hour_before(at: At, queue: OneQueue) -> int | None:
     return first + bisect_left(times, begun_ms - HALF_AN_HOUR_MS)
 
 
+def where_it_must_go(at: At, answer: PullReceived, share: Share) -> Offsets | None:
+    """Where a broker has to send the consumer of a pull; None: nowhere, or unknown.
+
+    Its group was reset, or its offset lies past what a start has found of its queue
+    since it heard of it. It is known of the first pull of the queue in a step, and if
+    no other one is without an answer.
+    """
+    step, known, queue = at.step, at.known, answer.queue
+    if not step.is_alone or step.met or step.is_unreadable or step.raised:
+        return None
+    events = [one.event for one in step.entries]
+    sent = [one for one in events if isinstance(one, PullSent) and one.queue == queue]
+    got = [one for one in events if isinstance(one, PullReceived)]
+    is_first = next((one for one in got if one.queue == queue), None) is answer
+    if not (sent and is_first) or known.progress.due.unanswered.get(queue, 0):
+        return None
+    pending = known.progress.pending.get(queue[1:])
+    if pending is not None:
+        return known.progress.of(queue[1:]) if pending else None
+    heard, place = known.progress.due.heard.get(queue), queue[2:]
+    if heard is None or heard != share.life or known.is_degraded:
+        return None
+    lives = known.progress.pulls.lives
+    end = lives.end_since(place, heard, known.consumption.life)
+    if end is None or answer.queue_offset <= end:
+        return None
+    if known.consumption.is_broadcast(queue.client):
+        return None  # its broker may not know that it broadcasts
+    consumed = frozenset({sent[0].commit_offset})
+    if consumed == {-1}:
+        consumed = known.progress.of(queue[1:])
+    return frozenset(min(max(0, one), end) for one in consumed)
+
+
 def where_moved(at: At, answer: PullReceived, share: Share) -> Offsets | None:
     """The offsets to which an answer may send its consumer; None: unknown.
 

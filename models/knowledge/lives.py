@@ -46,6 +46,17 @@ class Lives(Forked):
             self.ends[run] = ends
         self.ends.pop(run - RUNS_KEPT, None)
 
+    def end_since(self, queue: QueueKey, run: int, now: int) -> int | None:
+        """Where a queue ended at the lowest of the starts after ``run`` up to ``now``.
+
+        None: that is unknown, or none of them is known to be.
+        """
+        since = [self.ends.get(one) for one in range(run + 1, now + 1)]
+        known = [ends.get(queue, 0) for ends in since if ends is not None]
+        if queue[0] in self.deleted or len(known) < len(since):
+            return None
+        return min(known, default=None)
+
     def are_good(self, queue: QueueKey, offset: int, run: int, now: int) -> bool:
         """Whether an offset that a client has of ``run`` is certainly good in ``now``.
 

@@ -387,6 +387,23 @@ class PullMoved(Moment):
 
 
 @dataclass(slots=True)
+class ElsewhereNeeded(Moment):
+    """A pull was answered whose consumer has to begin elsewhere.
+
+    Attributes:
+        queue: the queue, with its group and client.
+        queue_offset: of the pull.
+        to: where the consumer is sent; -1: nowhere.
+        places: where it has to be sent.
+    """
+
+    queue: OneQueue
+    queue_offset: int
+    to: int
+    places: frozenset[int]
+
+
+@dataclass(slots=True)
 class MoveTaken(Moment):
     """A consumer that was sent elsewhere in a queue has committed where it begins.
 

@@ -31,7 +31,12 @@ from crashmq.models.history import (
     SendBackRefused,
     SentBack,
 )
-from crashmq.models.knowledge.beginnings import NOT_KNOWN, taken_at, where_moved
+from crashmq.models.knowledge.beginnings import (
+    NOT_KNOWN,
+    taken_at,
+    where_it_must_go,
+    where_moved,
+)
 from crashmq.models.knowledge.consumption import (
     NOTHING_TOLD,
     AnsweredPull,
@@ -45,6 +50,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     ConsumerCommitted,
     ConsumerIdle,
     ConsumerStopped,
+    ElsewhereNeeded,
     GroupIsAt,
     LockingConsumerStopped,
     LockNeeded,
@@ -265,6 +271,11 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
         if answer.code == MOVED:
             _saw_moved(at, queue)
         return  # it has given the queue back since
+    if answer.code in (*READ, MOVED):
+        places = where_it_must_go(at, answer, share)
+        if places is not None:
+            told = answer.next_begin_offset if answer.code == MOVED else NO_OFFSET
+            yield ElsewhereNeeded(*at, queue, answer.queue_offset, told, places)
     if answer.code == MOVED:
         end = at.known.model.next_queue_offset((queue.topic, queue.queue_id))
         told = answer.next_begin_offset

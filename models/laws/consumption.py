@@ -483,6 +483,33 @@ def nobody_is_sent_past_the_end(
 
 
 @law(
+    "CON-40",
+    "a pull is answered with PULL_OFFSET_MOVED if its group was reset, to there, or if "
+    "it lies past what a crash has left of its queue: then to what the consumer has "
+    "consumed or, if that is lower, to where the queue was cut",
+    catalogue="I12 I16",
+)
+def who_must_go_elsewhere_is_sent_there(
+    queue: OneQueue, queue_offset: int, to: int, places: frozenset[int]
+) -> Iterator[Violation]:
+    """Else its group skips messages, or the reset is lost.
+
+    Args:
+        queue: the queue, with its group and client.
+        queue_offset: of the pull.
+        to: where the consumer is sent; -1: nowhere.
+        places: where it has to be sent.
+
+    Source: PullMessageProcessor, its hasOffsetReset; docs/sharp-edges.md for a crash,
+    after which RocketMQ sends nobody back.
+    """
+    if to not in places:
+        seen = f"it is sent to {to}" if to >= 0 else "it is served"
+        expected = " or ".join([f"to {one}" for one in sorted(places)])
+        yield Violation(f"{queue.name}, from {queue_offset} on", seen, expected)
+
+
+@law(
     "CON-26",
     "after a PULL_OFFSET_MOVED answer a consumer continues at the offset of the "
     "answer or, if its group has committed a lower one, at that",

@@ -11,6 +11,8 @@ from crashmq.models.ops import (
     DeleteTopic,
     During,
     EndConsumer,
+    Op,
+    ResetOffset,
     Restart,
     RunService,
     Shutdown,
@@ -18,6 +20,7 @@ from crashmq.models.ops import (
 )
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.joining import (
+    A_LONG_TIME,
     A_SECOND,
     FAILING,
     REPUT,
@@ -41,6 +44,11 @@ ACTIONS_OF_A_STOP = 24
 AMID_A_ROUND = 4
 """One of so many brokers dies amid what a client asks it."""
 ACTIONS_OF_A_ROUND = 4
+TROUBLED = 3
+"""One of so many brokers cannot note at first that it has answered, and dies again."""
+RESET_AT_ONCE = 4
+"""After one of so many starts a group is reset before a consumer asks anything."""
+ACTIONS_OF_A_NOTE = 12
 STAYING = 2
 STAYS_MS: Final = often((21_000, 3), (29_000, 1))
 """Before a lease of half a minute is over."""
@@ -66,8 +74,9 @@ def outlive(draft: Draft) -> None:
     chosen = [chance.pick(queues) for _ in range(chance.integer(1, 3))]
     for one in chosen:
         add(draft.drawn.stock(one))
-        if chance.one_in(3):
-            add(RunService("flush_commit_log"))
+        if chance.coin():  # so that a crash takes a part of the queue
+            add(A_LONG_TIME, RunService("flush_commit_log"))
+            add(*[draft.drawn.stock(one)] * chance.below(2))
     add(REPUT)
     for client in joined:
         add(TurnConsumer(client, "pull", 8))
@@ -108,12 +117,51 @@ def _die_and_come_back(
         if chance.coin():  # what was given up is sent again, and nobody takes it
             add(*pulls, A_SECOND, *pulls)
     add(Restart())
-    if chance.one_in(SEEN_BY_NOBODY):
+    if chance.one_in(TROUBLED):
+        _answer_in_trouble(draft, joined, chosen)
+    elif chance.one_in(SEEN_BY_NOBODY):
         add(*[draft.drawn.stock(chance.pick(chosen)) for _ in joined], REPUT)
         if chance.coin():  # so that it loses less than the life before
             add(RunService("flush_commit_log"), draft.drawn.stock(chosen[0]), REPUT)
         _die(draft)
         add(Restart())
+    if chance.one_in(RESET_AT_ONCE):
+        _reset(draft, joined, chance.pick(chosen))
+
+
+def _answer_in_trouble(
+    draft: Draft, joined: tuple[str, ...], chosen: list[Address]
+) -> None:
+    """Add ops: calls fail as a broker first answers; then it works, and dies again."""
+    chance, add = draft.chance, draft.add
+    if chance.coin():
+        _reset(draft, joined, chance.pick(chosen))
+    pulls = [TurnConsumer(client, "pull", 8) for client in joined]
+    for pause in chance.pick(PATIENCE):
+        add(pause, *[TurnConsumer(client, "heartbeat") for client in joined])
+        add(*[_amid_a_fault(draft, pull) for pull in pulls])
+    add(A_SECOND, *pulls)
+    if chance.coin():
+        add(*[consumed_by(draft, client) for client in joined])
+    add(*[draft.drawn.stock(one) for one in chosen], REPUT, *pulls)
+    _die(draft)
+    add(Restart())
+
+
+def _amid_a_fault(draft: Draft, op: Op) -> Op:
+    at_action = draft.chance.integer(1, ACTIONS_OF_A_NOTE)
+    if draft.chance.coin():
+        at_action = 1
+    return During(op, at_action, draft.drawn.fault())
+
+
+def _reset(draft: Draft, joined: tuple[str, ...], address: Address) -> None:
+    """Add an op: the group of a consumer is reset, also to the queue's very begin."""
+    chance = draft.chance
+    group = draft.joined[chance.pick(joined)].group
+    end = max(1, draft.drawn.whereabouts.counts[address])
+    offset = 0 if chance.coin() else chance.integer(0, end)
+    draft.add(ResetOffset(group, *address, offset))
 
 
 def _delete(draft: Draft, chosen: list[Address]) -> None:

@@ -42,3 +42,13 @@ def test_nothing_is_known_of_deleted_topics_and_of_lost_tables() -> None:
 
 def test_only_the_newest_starts_are_kept() -> None:
     assert len(after(*range(9)).ends) == RUNS_KEPT
+
+
+def test_a_queue_ended_at_the_lowest_of_the_starts_since_then() -> None:
+    lives, unsure = after(9, 5, 7), after(9, None, 7)
+
+    assert lives.end_since(T0, 1, 3) == 5
+    assert lives.end_since(T0, 2, 3) == 7
+    assert lives.end_since(("T1", 0), 2, 3) == 0
+    assert lives.end_since(T0, 3, 3) is None
+    assert unsure.end_since(T0, 1, 3) is None

@@ -7,14 +7,18 @@ from misreporting import Lie, bug, does
 from crashmq.models.ops import (
     AdvanceClock,
     Consume,
+    Crash,
+    During,
     EndConsumer,
     PutBatch,
+    Restart,
     RunService,
     StartConsumer,
     TurnConsumer,
 )
 from crashmq.models.program import Setup
 
+POWER_LOSS = Crash("power_loss")
 _CONSUMED = does(
     Setup(keeps_progress=True),
     *(PutBatch("T0", 0, (1, 1)), RunService("reput"), StartConsumer("c0", "g", "T0")),
@@ -60,6 +64,15 @@ _TWO = does(
     *(StartConsumer("c0", "g", "T0"), StartConsumer("c1", "g", "T0")),
     EndConsumer("c1"),
 )
+_CUT = does(
+    Setup(keeps_progress=True, topic_queues=1),
+    *(PutBatch("T0", 0, (1, 1)), AdvanceClock(10_000), RunService("flush_commit_log")),
+    *(PutBatch("T0", 0, (1,)), RunService("reput"), StartConsumer("c0", "g", "T0")),
+    *(TurnConsumer("c0", "rebalance"), AdvanceClock(500)),
+    *(TurnConsumer("c0", "pull", 2), During(RunService("reput"), 1, POWER_LOSS)),
+    *(Restart(), TurnConsumer("c0", "heartbeat"), AdvanceClock(31_000)),
+    *(TurnConsumer("c0", "pull"), AdvanceClock(1000), TurnConsumer("c0", "pull", 2)),
+)
 _NAMED = "broker.consumer_manager.consumer_id_list(group)"
 
 LIES_OF_CONSUMERS = (
@@ -82,6 +95,17 @@ LIES_OF_CONSUMERS = (
             _TWO,
         )
         for after in ("(*client_ids[1:],)", "(*client_ids, 'c1')")
+    ),
+    *(
+        bug(
+            "CON-40",
+            "crashmq.engine.broker.processor.pull_message_processor"
+            ":PullMessageProcessor._where_to_begin_again",
+            "return min(begin, end)",
+            after,
+            _CUT,
+        )
+        for after in ("return max(begin, end)", "return end")
     ),
     *(
         bug(
