@@ -318,7 +318,9 @@ def _describe_range(op: QueryMessage) -> str:
 def _describe_send(op: SendMessage) -> str:
     most = op.max_reconsume_times
     bounded = f", max_reconsume_times {most}" if most >= 0 else ""
-    return f"send {_describe_put(op.put).removeprefix('put ')}{bounded}"
+    queues = op.asks_queues
+    shaped = f", with {queues} queues for a new topic" if queues != 8 else ""
+    return f"send {_describe_put(op.put).removeprefix('put ')}{bounded}{shaped}"
 
 
 def _describe_put(op: PutMessage) -> str:

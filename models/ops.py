@@ -338,6 +338,7 @@ class SendMessage:
             says.
         delay_level: the DELAY property; 0 for none.
         properties: further properties, as ``a=1;b=x``.
+        asks_queues: how many queues the producer wants a new topic to have.
     """
 
     topic: str
@@ -347,6 +348,7 @@ class SendMessage:
     max_reconsume_times: int = -1
     delay_level: int = 0
     properties: str = ""
+    asks_queues: int = 8
 
     @property
     def put(self) -> PutMessage:

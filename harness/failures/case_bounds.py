@@ -285,6 +285,7 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
         "max_reconsume_times": _COUNT,
         "delay_level": _ANY,
         "properties": _OTHER_PROPERTIES,
+        "asks_queues": _ANY,
     },
     PullMessage: {
         "topic": _TOPIC,

@@ -75,7 +75,11 @@ class Brokers:
         return sender.put_in_its_topic(topic, put, TOPIC_QUEUES)
 
     def send(
-        self, message: Message, max_reconsume_times: int, put: PutOfBroker
+        self,
+        message: Message,
+        max_reconsume_times: int,
+        asks_queues: int,
+        put: PutOfBroker,
     ) -> Observation:
         """Let a producer send a message; ``put`` does what the broker puts for it.
 
@@ -89,7 +93,7 @@ class Brokers:
         sender = copy(self.broker.send_message_processor)
         sender.put = partial(self._put, put_message, told=put)
         try:
-            response = sender.send_message(message, max_reconsume_times, TOPIC_QUEUES)
+            response = sender.send_message(message, max_reconsume_times, asks_queues)
         except StoreStopped as stopped:
             return Skipped(str(stopped))
         if response.result is None:

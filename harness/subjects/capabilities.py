@@ -280,9 +280,15 @@ class TracksProgress(Protocol):
         """Set a group's configuration, new or known: ``Done``."""
 
     def send_message(
-        self, message: MessageToPut, max_reconsume_times: int, put: PutOfBroker
+        self,
+        message: MessageToPut,
+        max_reconsume_times: int,
+        asks_queues: int,
+        put: PutOfBroker,
     ) -> Observation:
         """Send a message as a producer does, through the broker: ``Put``.
+
+        A new topic is to have ``asks_queues`` queues.
 
         ``put`` receives the message that the broker passes to the store, and a function
         that puts it, and must call that. ``Skipped`` if the broker refuses the message.

@@ -542,7 +542,7 @@ class Interpreter:
         self._running.puts += 1  # whoever sends beside it sends another message
         message = message_for(op.put, self._life, self._step, place)
         most, put = op.max_reconsume_times, partial(self._put_for, who)
-        seen = self._subject.send_message(message, most, put)
+        seen = self._subject.send_message(message, most, op.asks_queues, put)
         self._note(who, SendAnswered(op, message, seen))
         return seen
 

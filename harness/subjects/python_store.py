@@ -378,13 +378,17 @@ class PythonStore:
         return self._consumers.configure_group(config, self._configured.setup)
 
     def send_message(
-        self, message: MessageToPut, max_reconsume_times: int, put: PutOfBroker
+        self,
+        message: MessageToPut,
+        max_reconsume_times: int,
+        asks_queues: int,
+        put: PutOfBroker,
     ) -> Observation:
         """Let a producer send a message through the broker."""
         if self._consumers is None:
             return _SKIPPED_NO_PROGRESS
         sent = message_of(message, message.body, message.properties)
-        return self._brokers.send(sent, max_reconsume_times, put)
+        return self._brokers.send(sent, max_reconsume_times, asks_queues, put)
 
     def clone_offset(self, group: str, target: str, topic: str) -> Observation:
         """Copy a group's offsets on a topic to another group."""

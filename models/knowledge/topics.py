@@ -23,6 +23,7 @@ from crashmq.models.history import (
     ProgressAsked,
     PutAnswered,
     PutAsked,
+    SendAnswered,
     Step,
 )
 from crashmq.models.knowledge.promises import Promises
@@ -31,7 +32,13 @@ from crashmq.models.observations import (
     Deleted,
     Done,
 )
-from crashmq.models.ops import ChangeTopic, PutBatch, PutMessage, SendMessage
+from crashmq.models.ops import (
+    ChangeTopic,
+    DeleteTopic,
+    PutBatch,
+    PutMessage,
+    SendMessage,
+)
 from crashmq.models.plain_state import Forked
 
 LIGHT = "%LMQ%"
@@ -97,9 +104,11 @@ class Topics(Forked):
         possible: the topics that it may know, since someone has sent a message of them.
         half_deleted: of these, the topics of which a deletion has begun: their queues
             may be there still.
-        shapes: what topics may be that an administrator has changed, and topics of
-            dead letters that a producer may have made; others are as they were made.
-        changed: the topics that one of the two may ever have changed or made.
+        shapes: what topics may be that an administrator has changed, and those of dead
+            letters, or of fewer queues, that a producer may have made; others are as
+            they are made usually.
+        changed: the topics that one of the two may ever have changed or made, or a
+            producer that asks for another number of queues.
         is_doubtful: something other than the broker may have changed its table of
             topics.
     """
@@ -182,6 +191,30 @@ class Topics(Forked):
             self.shapes[topic] = self.shapes_of(topic) | {Shape()}
             self.changed |= {topic}
 
+    def may_be_asked_for(self, step: Step) -> None:
+        """Record topics that a step may make with the queues that producers ask for.
+
+        Source: TopicConfigManager#createTopicInSendMessageMethod.
+        """
+        for op in step.acts:
+            if not isinstance(op, SendMessage) or op.asks_queues == QUEUES_OF_A_TOPIC:
+                continue
+            topic, is_there = op.topic, op.topic in self.sure - self.half_deleted
+            is_made_so = topic.startswith(_OURS) or topic in {*OF_ITS_OWN, *NOT_SENT_TO}
+            if is_made_so or (is_there and not step.deletions):
+                continue
+            queues = max(0, min(op.asks_queues, QUEUES_OF_A_TOPIC))
+            told = frozenset({Shape(queues, queues)})
+            is_made = SendAnswered in step.kinds and topic not in self.possible
+            is_sure = is_made and step.is_alone and not step.fails_calls
+            if is_sure and step.crash is None and not self.is_doubtful:
+                self.sure |= {topic}
+            else:
+                told |= self.shapes_of(topic)
+            self.shapes[topic] = told
+            self.changed |= {topic}
+            self.possible |= {topic}
+
     def may_be_made_in_vain(self, step: Step) -> None:
         """Record the topics of puts of which a call failed: a start may find them.
 
@@ -208,8 +241,7 @@ class Topics(Forked):
             case ProgressAnswered(asked, Done()):
                 change = step.entries[asked].event
                 assert isinstance(change, ProgressAsked), change
-                is_sure = step.is_alone and not step.fails_calls
-                if isinstance(change.op, ChangeTopic) and is_sure:
+                if isinstance(change.op, ChangeTopic) and _is_done(change.op, step):
                     self._has_changed(change.op)
             case DeletionAsked(op) if op.queue_id < 0 and not self.is_kept(op.topic):
                 self.sure -= {op.topic}
@@ -235,6 +267,19 @@ class Topics(Forked):
                 self.is_doubtful = True
             case _:
                 pass
+
+
+def _is_done(op: ChangeTopic, step: Step) -> bool:
+    """Whether a topic certainly is as a change says that the broker has confirmed.
+
+    Who sends a message besides makes the topic before that, or finds it there.
+    """
+    if step.is_alone or step.fails_calls:
+        return not step.fails_calls
+    others = [one for one in step.acts if isinstance(one, ChangeTopic | DeleteTopic)]
+    its = [one for one in others if one.topic == op.topic]
+    is_disturbed = step.crash is not None or step.starts or step.is_stopping
+    return len(its) == 1 and not is_disturbed and not op.topic.startswith(_OURS)
 
 
 def _put_to(step: Step) -> frozenset[str]:

@@ -128,6 +128,7 @@ def _walk_step(at: At) -> Iterator[Moment]:
         return
     recovered: Sequence[Recovered] = ()
     if known.setup.keeps_progress:
+        known.progress.topics.may_be_asked_for(step)
         recovered = yield from walk_progress(at)
     if known.setup.filters:
         yield from walk_filters(at)

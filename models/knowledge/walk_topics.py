@@ -13,7 +13,12 @@ from crashmq.models.files.config_files import (
     version_of,
 )
 from crashmq.models.files.record import Bytes
-from crashmq.models.history import ProgressAnswered, StartBegan
+from crashmq.models.history import (
+    ProgressAnswered,
+    SendAnswered,
+    StartBegan,
+    Step,
+)
 from crashmq.models.knowledge.group_configs import GroupConfigs
 from crashmq.models.knowledge.knowledge import CONFIG
 from crashmq.models.knowledge.moments import (
@@ -35,6 +40,7 @@ from crashmq.models.ops import (
     ChangeTopic,
     ConfigureGroup,
     DeleteGroup,
+    SendMessage,
 )
 
 
@@ -122,8 +128,19 @@ def walk_changed_topics(at: At) -> Iterator[TopicsChanged]:
     if step.is_alone and step.starts:
         found = [one.event for one in step.entries if isinstance(one.event, StartBegan)]
         yield _changed(at, found[0].found)
-    elif isinstance(step.op, ChangeTopic) and step.seen == Done():
+    elif at.now.max_phy_offset >= 0 and _may_have_changed(step):
         yield _changed(at, at.look.files())
+
+
+def _may_have_changed(step: Step) -> bool:
+    """Whether a step has changed a topic, or may have, and the disk has worked."""
+    if isinstance(step.op, ChangeTopic) and step.seen == Done():
+        return True
+    is_disturbed = step.fails_calls or step.crash is not None or step.starts
+    kinds = (ChangeTopic, SendMessage)
+    is_asked = any(isinstance(act, kinds) for act in step.acts)
+    is_answered = not step.kinds.isdisjoint({ProgressAnswered, SendAnswered})
+    return is_asked and is_answered and not is_disturbed
 
 
 def _changed(at: At, files: Mapping[str, Bytes]) -> TopicsChanged:

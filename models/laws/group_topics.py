@@ -96,8 +96,9 @@ def sent_to_a_queue_of_its_topic(sent: MessageToPut, puts: int) -> Iterator[Viol
 
 @law(
     "TOP-5",
-    "once a broker has confirmed a change of a topic, the topic has the queues and the "
-    "permission that were asked for in its file, also at the next start",
+    "once a broker has confirmed a change of a topic, or has made it for a producer, "
+    "the topic has the queues and the permission that were asked for in its file, also "
+    "at the next start",
     catalogue="I12 I8",
 )
 def a_topic_is_as_it_was_changed(
@@ -105,7 +106,8 @@ def a_topic_is_as_it_was_changed(
 ) -> Iterator[Violation]:
     """``possible`` has several shapes if it is unknown which change counts.
 
-    Source: AdminBrokerProcessor#updateAndCreateTopic, which writes before it answers.
+    Source: AdminBrokerProcessor#updateAndCreateTopic, which writes before it answers;
+    TopicConfigManager#createTopicInSendMessageMethod.
     """
     for topic, shapes in sorted(possible.items()):
         row = rows.get(topic)

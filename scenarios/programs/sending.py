@@ -35,6 +35,7 @@ from crashmq.scenarios.programs.joining import (
     let_join,
     retries_of,
 )
+from crashmq.scenarios.programs.space import often
 
 AROUND: Final = (-1, 0, 1)
 """Of the most tries that are allowed."""
@@ -62,6 +63,11 @@ QUEUES_READ: Final = (8, 8, 9, 16)
 QUEUES_WRITTEN: Final = (8, 1, 9, 12, 0)
 UNRETRIED = 4
 """One of so many groups that are configured has no retry queue."""
+QUEUES_ASKED: Final = often(
+    *((8, 6), (4, 2), (1, 2), (0, 1), (-1, 2), (7, 1), (9, 1), (1 << 20, 1)),
+    (-(1 << 31), 1),
+)
+"""Of a new topic that nobody consumes, as its producer wants it."""
 ELSEWHERE = 4
 """One of so many messages is for a topic that is not one of retries."""
 
@@ -181,7 +187,9 @@ def _sent(draft: Draft, one: StartConsumer, most: int) -> SendMessage:
         queue_id = address.queue_id
         if chance.one_in(PAST_THE_QUEUES):
             queue_id = chance.pick(LAST_QUEUES)
-        return SendMessage(chance.pick(topics), queue_id, size)
+        topic = chance.pick(topics)
+        queues = chance.pick(QUEUES_ASKED) if topic in NEW_TOPICS else QUEUES_ASKED[0]
+        return SendMessage(topic, queue_id, size, asks_queues=queues)
     bound = chance.pick(RETRIES) if chance.one_in(3) else -1
     # In a group that consumes in order, mostly its locks are to decide.
     around = AROUND[:2] if one.is_orderly and chance.coin() else AROUND
