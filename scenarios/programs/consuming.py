@@ -5,12 +5,14 @@ Groups commit, query and are reset, and the broker persists their offsets.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 from crashmq.models.files.record import SCHEDULE_TOPIC
 from crashmq.models.ops import (
     AdvanceClock,
     AskBroker,
+    ChangeTopic,
     CleanOffsets,
     CloneOffset,
     CommitOffset,
@@ -29,6 +31,7 @@ from crashmq.models.ops import (
     Restart,
     RunService,
     Schedule,
+    SendMessage,
     Shutdown,
     TakeQueue,
     Together,
@@ -58,10 +61,13 @@ Way: TypeAlias = Literal[
     "begin",
     "deletion",
     "lost tail",
+    "told",
+    "first use",
 ]
 WAYS: tuple[Way, ...] = often(
     *(("by itself", 6), ("beside", 2), ("amid", 2), ("crash", 6), ("fault", 2)),
-    *(("first", 2), ("begin", 1), ("deletion", 3), ("lost tail", 3)),
+    *(("first", 2), ("begin", 1), ("deletion", 3), ("lost tail", 3), ("told", 3)),
+    ("first use", 2),
 )
 ASKED: tuple[type[ProgressOp], ...] = often(
     *((CommitOffset, 14), (QueryOffset, 4), (ResetOffset, 5), (TakeQueue, 5)),
@@ -88,10 +94,20 @@ COMMIT_POINTS = (6, 16)
 FIRST_TIMES = 3
 """So often in a row a group commits for the first time."""
 DELETED_BY: tuple[
-    Literal["alone", "beside", "amid", "crash", "fault", "reset", "in vain"], ...
-] = ("alone", "beside", "amid", "crash", "fault", "reset", "in vain", "in vain")
+    Literal["alone", "beside", "amid", "crash", "fault", "meanwhile", "in vain"], ...
+] = (
+    *("alone", "beside", "amid", "crash", "fault"),
+    *("meanwhile", "meanwhile", "meanwhile", "in vain", "in vain"),
+)
 RESET_POINTS = (1, 6)
 """Between these points a reset has chosen its offset, and is not set yet."""
+COMMITTED_AT = (1, 16)
+"""As COMMIT_POINTS, or earlier where the offset store knows the offset."""
+AMID_A_REMOVAL = 30
+FIRST_POINTS = 16
+"""So many points a first use of a topic or group has until it is configured."""
+NEW_TOPIC: Final = "N"
+"""So begin topics that nobody consumes, and that are used once."""
 
 
 def progress(draft: Draft) -> None:
@@ -126,6 +142,10 @@ def progress(draft: Draft) -> None:
             _delete(draft)
         case "lost tail":
             _lose_the_tail(draft)
+        case "first use":
+            _use_first(draft)
+        case "told":
+            _tell_of_a_reset(draft)
         case "fault":
             fault = draft.drawn.fault()
             add(During(PERSIST, chance.integer(1, ACTIONS_MAX), fault))
@@ -215,8 +235,8 @@ def _delete(draft: Draft) -> None:
         case "fault":
             at_action = chance.integer(1, ACTIONS_MAX)
             draft.add(During(op, at_action, draft.drawn.fault()))
-        case "reset":
-            _reset_beside(draft, op, address)
+        case "meanwhile":
+            _remove_beside(draft, op, address)
         case "in vain":
             _remove_in_vain(draft, op, address)
     if chance.coin():
@@ -238,19 +258,78 @@ def _remove_in_vain(draft: Draft, deletion: DeleteTopic, address: Address) -> No
     add(QueryOffset(group, *address))
 
 
-def _reset_beside(draft: Draft, deletion: DeleteTopic, address: Address) -> None:
-    """Add ops: a group is reset while its queue is deleted, and perhaps refilled."""
-    chance, group = draft.chance, draft.chance.pick(draft.space.groups)
-    draft.add(draft.drawn.stock(address), RunService("reput"))
+def _remove_beside(draft: Draft, deletion: DeleteTopic, address: Address) -> None:
+    """Add ops: a queue is deleted while another request about its offsets stands still.
+
+    That goes on once the deletion has ended, or amid it.
+    """
+    chance, add, group = draft.chance, draft.add, draft.chance.pick(draft.space.groups)
+    add(draft.drawn.stock(address), RunService("reput"))
     end = max(1, draft.drawn.whereabouts.counts[address])
-    reset = ResetOffset(group, *address, chance.integer(1, end))
-    if chance.coin():
-        reset = ResetOffset(group, *address, 0, "end")
+    add(CommitOffset(group, *address, chance.integer(1, end)))
+    offset = chance.integer(1, end)
+    others: tuple[tuple[Op, tuple[int, int]], ...] = (
+        (ResetOffset(group, *address, offset), RESET_POINTS),
+        (ResetOffset(group, *address, 0, "end"), RESET_POINTS),
+        (CommitOffset(group, *address, end), COMMITTED_AT),
+        (PullThroughBroker(group, *address, end, 32, end), COMMITTED_AT),
+        (PERSIST, RESET_POINTS),
+    )
+    other, points = chance.pick(others)
     again = (draft.drawn.stock(address),) if chance.one_in(3) else ()
-    ops: tuple[Op, ...] = (reset, deletion, *again)
-    point = chance.integer(*RESET_POINTS)
-    draft.add(Together(ops, Schedule(preemptions=((point, 1),))))
-    draft.add(QueryOffset(group, *address))
+    point = chance.integer(*points)
+    preemptions = [(point, 1)]
+    if chance.coin():
+        preemptions.append((point + chance.integer(1, AMID_A_REMOVAL), 0))
+    ops: tuple[Op, ...] = (other, deletion, *again)
+    add(Together(ops, Schedule(preemptions=(*preemptions,))))
+    if chance.coin():
+        add(QueryOffset(group, *address))
+    else:  # from what the file has of it
+        add(During(QueryOffset(group, *address), 1, draft.drawn.crash()), Restart())
+
+
+def _use_first(draft: Draft) -> None:
+    """Add ops: a topic or group is used for the first time as it is configured."""
+    chance, add, address = draft.chance, draft.add, _address(draft)
+    if chance.coin():
+        topic = f"{NEW_TOPIC}{len(draft.ops)}"
+        asks = chance.pick((8, 8, 4, -1))
+        sent = SendMessage(topic, chance.integer(0, 7), 1, asks_queues=asks)
+        uses: Op = sent
+        configures: Op = ChangeTopic(topic, *chance.pick(((9, 8), (8, 1), (12, 9))))
+        if chance.one_in(3):
+            configures = replace(sent, asks_queues=chance.pick((8, 4)))
+    else:
+        group = chance.pick(draft.space.groups)
+        uses = PullThroughBroker(group, *address, 0, suspends=False)
+        configures = ConfigureGroup(group, chance.pick(RETRIES), chance.pick(MINUTES))
+        add(DeleteGroup(group))
+    point = chance.integer(1, FIRST_POINTS)
+    add(Together((uses, configures), Schedule(preemptions=((point, 1),))))
+    if chance.coin():
+        add(Restart())
+
+
+def _tell_of_a_reset(draft: Draft) -> None:
+    """Add ops: a pull is told of a reset, and requests come that do not follow it."""
+    chance, add, group = draft.chance, draft.add, draft.chance.pick(draft.space.groups)
+    address = _address(draft)
+    add(draft.drawn.stock(address), RunService("reput"))
+    end = max(1, draft.drawn.whereabouts.counts[address])
+    add(CommitOffset(group, *address, chance.integer(0, end)))
+    reset = ResetOffset(group, *address, chance.pick((0, end, chance.integer(0, end))))
+    add(reset, PullThroughBroker(group, *address, end, suspends=chance.coin()))
+    for _ in range(chance.integer(1, 2)):
+        offset = chance.integer(0, end)
+        others: tuple[Op, ...] = (
+            *(CommitOffset(group, *address, offset), QueryOffset(group, *address)),
+            PullThroughBroker(group, *address, end, 32, offset, suspends=False),
+            CloneOffset(chance.pick(draft.space.groups), group, address.topic),
+            *(replace(reset, offset=offset), PERSIST, INTERVAL),
+        )
+        add(chance.pick((others[0], *others)))
+    add(QueryOffset(group, *address))
 
 
 def _address(draft: Draft) -> Address:

@@ -143,7 +143,10 @@ def hold(draft: Draft) -> None:
             _flush(draft)
             add(*pulls[1:], During(REPUT, chance.pick(AT_ACTIONS), pulls[0]))
         case "end":
-            add(*pulls, Shutdown() if chance.coin() else Restart(), Restart())
+            add(*pulls)
+            if chance.coin():  # the stop dispatches it
+                _put(draft, address)
+            add(Shutdown() if chance.coin() else Restart(), Restart())
         case "crash":
             add(*pulls)
             _put(draft, address)
