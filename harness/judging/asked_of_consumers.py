@@ -310,7 +310,7 @@ def _ask_con_19(at: PullMoved) -> Breaches:
 
 
 @asked(who_must_go_elsewhere_is_sent_there, on=ElsewhereNeeded)
-def _ask_con_40(at: ElsewhereNeeded) -> Breaches:
+def _ask_con_42(at: ElsewhereNeeded) -> Breaches:
     judge = who_must_go_elsewhere_is_sent_there.judge
     return judge(at.queue, at.queue_offset, at.to, at.places)
 

@@ -483,7 +483,7 @@ def nobody_is_sent_past_the_end(
 
 
 @law(
-    "CON-40",
+    "CON-42",
     "a pull is answered with PULL_OFFSET_MOVED if its group was reset, to there, or if "
     "it lies past what a crash has left of its queue: then to what the consumer has "
     "consumed or, if that is lower, to where the queue was cut",

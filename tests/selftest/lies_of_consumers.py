@@ -98,7 +98,7 @@ LIES_OF_CONSUMERS = (
     ),
     *(
         bug(
-            "CON-40",
+            "CON-42",
             "crashmq.engine.broker.processor.pull_message_processor"
             ":PullMessageProcessor._where_to_begin_again",
             "return min(begin, end)",
