@@ -23,6 +23,7 @@ class Members(Forked):
             theirs may still seem open.
         met: the groups and clients of all heartbeats; without a group those clients
             that may have sent one unseen.
+        there: the members of groups that a broker has certainly taken, and not dropped.
     """
 
     heard_ms: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -32,6 +33,7 @@ class Members(Forked):
     subscribed: dict[str, frozenset[str] | None] = field(default_factory=dict)
     vanished: dict[str, bool] = field(default_factory=dict)
     met: set[tuple[str, str]] = field(default_factory=set)
+    there: set[tuple[str, str]] = field(default_factory=set)
 
     def told(self, group: str, topics: frozenset[str] | None) -> None:
         """Record what a heartbeat said that its group subscribes; None: unknown."""
@@ -50,17 +52,29 @@ class Members(Forked):
         self.last_ms.pop((group, client), None)
         self.left.pop((group, client), None)
         self.expired.pop((group, client), None)
+        self.there.discard((group, client))
 
     def clock_was_set_back(self) -> None:
         """Record that nobody knows any more when a client counts as silent."""
         self.heard_ms.clear()
         self.last_ms.clear()
+        self.there.clear()
 
     def looked(self, at_ms: int, silent_ms: int) -> None:
         """Record a scan for clients without a heartbeat for ``silent_ms``."""
         for key, last_ms in self.last_ms.items():
             if at_ms - last_ms > silent_ms:
                 self.expired[key] = True
+                self.there.discard(key)
+
+    def who_goes(self, at_ms: int, silent_ms: int) -> list[tuple[str, str]]:
+        """By group the members that are, for a scan, silent for the first time."""
+        its = [one for one in self.there if ("", one[1]) not in self.met]
+        return sorted([one for one in its if at_ms - self.last_ms[one] > silent_ms])
+
+    def may_have_left(self, client: str) -> None:
+        """Record that a broker may have seen that a client has ended."""
+        self.there -= {one for one in self.there if one[1] == client}
 
     def ended(self, client: str, *, broker_knows: bool) -> None:
         """Record that a client has ended; ``broker_knows``: it has told the broker."""

@@ -83,9 +83,14 @@ def walk_members(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             # One that ended beside its own heartbeat is known to be gone.
             if client in at.known.consumption.living and not _ends_beside(at, client):
                 members.heard(group, client, at.step.entries[0].at_ms, at_ms)
+                if _is_seen(at):
+                    members.there.add((group, client))
             else:
                 members.may_have_heard(group, client)
         case RoundDone(service="client_housekeeping") as done:
+            expired = members.who_goes(done.began_ms, CLIENT_SILENT_MS)
+            for group, client in expired if _is_seen(at) else ():
+                yield _changed(at, group, client, at_ms, is_there=False)
             members.looked(done.began_ms, CLIENT_SILENT_MS)
         case ConsumerEnded(client, how, _):
             if _is_seen(at) and how != "vanish":
@@ -97,6 +102,8 @@ def walk_members(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             elif how == "kill" and client in members.vanished:
                 is_last = False  # connections of the process before stay open
             members.ended(client, broker_knows=is_last)
+            if how != "vanish":
+                members.may_have_left(client)
         case MembersAnswered(client, group, told):
             silent_ms, left = members.silent_for(group, at_ms), members.who_left(group)
             expired = members.who_expired(group)

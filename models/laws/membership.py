@@ -54,8 +54,8 @@ def who_has_left_is_no_member(
 
 @law(
     "MBR-4",
-    "a broker notifies the members of a group when a client joins it or leaves it, and "
-    "names all who are members then",
+    "a broker notifies the members of a group when a client joins it, leaves it or is "
+    "silent for too long, and names all who are members then",
     catalogue="I12",
 )
 def members_are_told_of_each_other(
@@ -76,7 +76,7 @@ def members_are_told_of_each_other(
         joins: whether the client joins.
 
     Source: ConsumerManager#registerConsumer, #unregisterConsumer,
-    #doChannelCloseEvent; DefaultConsumerIdsChangeListener.
+    #doChannelCloseEvent, #scanNotActiveChannel; DefaultConsumerIdsChangeListener.
     """
     if not (joins or others):
         return  # nobody is left to be notified

@@ -219,12 +219,15 @@ EXPRESSIONS: tuple[tuple[str, ExpressionType], ...] = often(
     (("TagA || TagB", "TAG"), 2),
     (("*", "TAG"), 2),
     (("Aa", "TAG"), 2),
+    (("TagA||*", "TAG"), 2),
+    (("*||", "TAG"), 1),
     (("a > 5", "SQL92"), 2),
     (("b = 'x' OR a IS NULL", "SQL92"), 2),
     (("NOT (b CONTAINS 'x')", "SQL92"), 1),
     (("a = 99", "SQL92"), 1),
 )
-"""Of two tags that one asks for by itself, another has the same hash: Aa and BB."""
+"""Of two tags that one asks for by itself, another has the same hash: Aa and BB. Among
+others, or beside a separator, a star is a tag as any other."""
 SUBSCRIBING = replace(
     WORKING,
     kinds=often(
@@ -242,12 +245,14 @@ SUBSCRIBING = replace(
         (Label(tags="TagB", properties="a=9"), 2),
         (Label(tags="Aa"), 1),
         (Label(tags="BB"), 1),
+        (Label(tags="*"), 1),
         (Label(properties="a=6;b=x"), 2),
         (Label(properties="a=many;b=y"), 1),
     ),
     consumers=(
         *_asking(_of_group("t", 1), "TagA"),
         *_asking(_of_group("u", 1), "TagA || TagB"),
+        *_asking(_of_group("v", 2), "* || TagB"),
         *_asking(_of_group("q", 1), "a > 5", "SQL92"),
         *_asking(_of_group("r", 3), "b = 'x' OR a IS NULL", "SQL92"),
         *_asking(_of_group("s", 3), "Aa"),

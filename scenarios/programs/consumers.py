@@ -13,6 +13,7 @@ from crashmq.models.ops import (
     AdvanceClock,
     AskBroker,
     Consume,
+    ConsumerTask,
     ConsumeStatus,
     During,
     EndConsumer,
@@ -83,6 +84,7 @@ Doing: TypeAlias = Literal[
     "try_again",
     "take_over",
     "come_back",
+    "find_again",
 ]
 DOINGS: tuple[Doing, ...] = often(
     ("work", 9),
@@ -101,6 +103,7 @@ DOINGS: tuple[Doing, ...] = often(
     ("try_again", 3),
     ("take_over", 2),
     ("come_back", 3),
+    ("find_again", 3),
     ("commit", 4),
     ("batch", 4),
     ("begin_by_time", 1),
@@ -124,6 +127,11 @@ PAUSES: Final = (0, -1, 99, 3000)
 OF_BATCHES: Final[tuple[ConsumeStatus, ...]] = often(
     ("partly", 4), ("success", 2), ("later", 1), ("raises", 1)
 )
+FOUND_AGAIN: Final[tuple[tuple[ConsumerTask, ...], ...]] = often(
+    *((("rebalance",), 2), (("lock",), 2), (("rebalance", "lock"), 1), ((), 1)),
+    *((("lock", "rebalance"), 1), (("pull",), 1)),
+)
+"""What a client does first at a broker that knows nothing of it."""
 ASKED_FOR = 3
 """Of so many resets one waits until a pull asks; of others the broker tells clients."""
 TOLD_AMID = 3
@@ -176,6 +184,8 @@ def consume(draft: Draft) -> None:
             _take_over(draft, client)
         case "come_back":
             _come_back(draft, client)
+        case "find_again":
+            _find_again(draft, client)
         case "reset":
             _reset(draft)
         case "resubscribe":
@@ -476,6 +486,33 @@ def _lose_locks(draft: Draft, orderly: list[str]) -> None:
     for client in orderly:
         add(TurnConsumer(client, "heartbeat"), TurnConsumer(client, "lock"))
     add(PUT_OFF, *[Consume(client, times=8) for client in orderly])
+
+
+def _find_again(draft: Draft, client: str) -> None:
+    """Add ops: a broker loses its locks, and a group's clients come back one by one.
+
+    Who comes first is the only member that the broker knows, and takes all queues. The
+    others still have messages of theirs, and in order a lease of their locks.
+    """
+    chance, add = draft.chance, draft.add
+    in_order = [name for name, one in draft.joined.items() if one.is_orderly]
+    if in_order and not chance.one_in(STRANGERS):
+        client = chance.pick(in_order)
+    group, others = draft.joined[client].group, others_of(draft, client)
+    if others and not any(one.client in draft.joined for one in others):
+        let_join(draft, chance.pick(others))
+    its = [name for name, one in draft.joined.items() if one.group == group]
+    add(*[TurnConsumer(name, "rebalance") for name in (*its, *its)])
+    for name in its:
+        bring(draft, name)
+    add(*[TurnConsumer(name, "lock") for name in its])
+    add(Shutdown(), Restart())
+    turned = chance.below(len(its))
+    for name in (*its[turned:], *its[:turned]):
+        add(TurnConsumer(name, "heartbeat"))
+        for task in chance.pick(FOUND_AGAIN):
+            add(TurnConsumer(name, task))
+        add(Consume(name, times=chance.pick(TIMES)))
 
 
 def _hand_over(draft: Draft, client: str) -> None:
