@@ -265,7 +265,9 @@ def _describe_consumer(op: ConsumerOp) -> str:
         case Consume():
             many = f" and {op.times - 1} more" if op.times != 1 else ""
             again = f", again {op.again}" if op.again else ""
-            return f"{client} consumes message {op.nth}{many}: {op.status}{again}"
+            takes = f" after {op.takes_ms} ms" if op.takes_ms else ""
+            result = f"{op.status}{takes}{again}"
+            return f"{client} consumes message {op.nth}{many}: {result}"
 
 
 def _asked(op: StartConsumer | Resubscribe) -> str:

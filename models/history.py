@@ -380,7 +380,8 @@ class Consumed:
     """A listener was given a message and returned ``status``.
 
     ``tries`` is the number of earlier attempts, as the listener was told. ``shown`` is
-    the message as the listener saw it; None: that was not recorded.
+    the message as the listener saw it; None: that was not recorded. ``besides`` is how
+    many other batches of the queue the listener has at that time.
     """
 
     queue: OneQueue
@@ -389,6 +390,7 @@ class Consumed:
     status: ConsumeStatus
     tries: int = 0
     shown: Shown | None = None
+    besides: int = 0
 
 
 @quickly_made

@@ -90,6 +90,12 @@ PAUSE_MS: Final = 1_000
 PAUSE_MS_MIN: Final = 10
 """ConsumeMessageOrderlyService#submitConsumeRequestLater."""
 
+LISTENERS_AWAITED_MS: Final = 30_000
+"""So long a consumer that stops waits for its listeners, as it is configured.
+
+DefaultMQPushConsumer#awaitTerminateMillisWhenShutdown.
+"""
+
 FILTER_BITS: Final = 3
 """Positions that a filter has in a bit map; BloomFilter#createByFn, 20 % for 32."""
 

@@ -734,6 +734,9 @@ class Consume:
     once. After a failure in order the queue pauses for that many ms, though never more
     than ``PAUSE_MS_MAX``; 0: as long as is usual, negative: as briefly as is possible.
 
+    The listener has each batch for ``takes_ms`` before it returns, so that what begins
+    at the same time happens meanwhile.
+
     The last three of the results are those of a listener in order that commits by
     itself: ``uncommitted`` consumes without a commit; ``commit`` also commits all that
     was consumed before; after ``rollback`` all since the last commit comes again. Other
@@ -745,6 +748,7 @@ class Consume:
     times: int = 1
     status: ConsumeStatus = "success"
     again: int = 0
+    takes_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,6 +223,8 @@ def _simpler(event: Event) -> Iterator[Event]:
 def _simpler_consume(event: Consume) -> Iterator[Consume]:
     if event.again:
         yield replace(event, again=0)
+    if event.takes_ms:
+        yield replace(event, takes_ms=0)
     for less in smaller_numbers(event.nth, 0):
         yield replace(event, nth=less)
     for fewer in smaller_numbers(event.times, 1):

@@ -85,7 +85,10 @@ from crashmq.models.laws.giving_up import (
     only_what_failed_is_sent_back,
     what_has_expired_is_given_up,
 )
-from crashmq.models.laws.listening import a_listener_is_shown_what_was_stored
+from crashmq.models.laws.listening import (
+    a_listener_in_order_has_one_batch,
+    a_listener_is_shown_what_was_stored,
+)
 from crashmq.models.laws.membership import (
     members_are_told_of_each_other,
     who_has_left_is_no_member,
@@ -200,6 +203,12 @@ def _ask_con_5(at: MessageConsumed) -> Breaches:
     return an_orderly_consumer_is_given_the_next_message.judge(
         given.queue, given.queue_offset, at.passed
     )
+
+
+@asked(a_listener_in_order_has_one_batch, on=MessageConsumed, where=_is_orderly)
+def _ask_con_40(at: MessageConsumed) -> Breaches:
+    given, judge = at.consumed, a_listener_in_order_has_one_batch.judge
+    return judge(given.queue, given.queue_offset, given.besides)
 
 
 @asked(what_was_given_back_is_put_again, on=MessageSentBack)

@@ -8,7 +8,7 @@ as events.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -40,7 +40,7 @@ from crashmq.harness.disk.crash import StoreCrashed
 from crashmq.harness.scheduling.sim_runtime import SimRuntime
 from crashmq.harness.subjects.connections import Connections, Notified
 from crashmq.harness.subjects.consumer_config import config_of
-from crashmq.harness.subjects.listeners import Concurrently, Orderly
+from crashmq.harness.subjects.listeners import Calls, Concurrently, Orderly
 from crashmq.harness.subjects.machines import Machines
 from crashmq.harness.subjects.observed_offsets import ObservedOffsets
 from crashmq.harness.subjects.one_at_a_time import OneAtATime
@@ -131,8 +131,8 @@ class _Client:
         self.connections = Connections(op.client)
         self._clients = clients
         self._status: ConsumeStatus = "success"
+        self._calls = Calls(clients.runtime)
         self._had_by: dict[int, BrokerController] = {}
-        self._hanging: list[tuple[Sequence[MessageExt], int]] = []
         self._refused = False
         self.consumer = DefaultMQPushConsumer(
             config_of(op, clients.setup),
@@ -196,6 +196,7 @@ class _Client:
         """Let the listener consume waiting messages; returns how many."""
         meant = _IN_ORDER if self.op.is_orderly else _OUT_OF_ORDER
         self._status, self.again = meant.get(op.status, op.status), op.again
+        self._calls.takes_ms = op.takes_ms
         ran = 0
         for _ in range(op.times):
             try:
@@ -215,12 +216,13 @@ class _Client:
             ListenerHangs: it does not return yet.
         """
         self.check()
-        hung = next((one for one in self._hanging if one[0] is messages), None)
+        hanging = self._calls.hanging
+        hung = next((one for one in hanging if one[0] is messages), None)
         begins_or_returns = self.take if hung is None else self._return
         if hung is None:
             began_ms = messages[0].consume_start_timestamp
         else:
-            self._hanging = [one for one in self._hanging if one is not hung]
+            self._calls.hanging = [one for one in hanging if one is not hung]
             _, began_ms = hung
             for message in messages:  # it is still the same call
                 message.consume_start_timestamp = began_ms
@@ -229,7 +231,7 @@ class _Client:
             for message, status in self._results(messages)
         ]
         if "hangs" in told:
-            self._hanging.append((messages, began_ms))
+            self._calls.hanging.append((messages, began_ms))
             raise ListenerHangs
         return told
 
@@ -286,9 +288,14 @@ class _Client:
                     message.body,
                     message.properties,
                 ),
+                self._calls.count(queue) - 1,
             )
         )
         return status
+
+    def calls(self, queue: MessageQueue) -> AbstractContextManager[None]:
+        """Mark a queue as one of which the listener has a batch, for a while."""
+        return self._calls.begin(queue)
 
     def resubscribe(self, op: Resubscribe) -> None:
         """Subscribe the new topics, and unsubscribe those not wanted any more.

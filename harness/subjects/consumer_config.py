@@ -9,6 +9,7 @@ from crashmq.engine.client.consumer.pull_from_where import ConsumeFromWhere
 from crashmq.engine.client.consumer.push_consumer_config import PushConsumerConfig
 from crashmq.harness.subjects.allocation import strategy_of
 from crashmq.harness.subjects.configured import told_fields
+from crashmq.models.limits import LISTENERS_AWAITED_MS
 from crashmq.models.ops import StartConsumer
 from crashmq.models.program import Setup
 
@@ -43,5 +44,6 @@ def config_of(op: StartConsumer, setup: Setup) -> PushConsumerConfig:
         ),
         consume_message_batch_max_size=op.batch,
         max_reconsume_times=op.max_reconsume_times,
+        await_terminate_millis_when_shutdown=LISTENERS_AWAITED_MS,
         **told_fields(setup, _FIELDS),
     )

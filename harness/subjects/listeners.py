@@ -5,7 +5,8 @@ Which result each message has, the client decides that the op is about.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 from crashmq.engine.client.consumer.listener.message_listener_concurrently import (
@@ -18,6 +19,7 @@ from crashmq.engine.client.consumer.listener.message_listener_orderly import (
 )
 from crashmq.engine.common.message_ext import MessageExt
 from crashmq.engine.common.message_queue import MessageQueue
+from crashmq.harness.scheduling.sim_runtime import SimRuntime
 from crashmq.models.ops import PAUSE_MS_MAX, ConsumeStatus
 
 
@@ -42,6 +44,39 @@ class Listening(Protocol):
     def take_one(self, message: MessageExt, queue: MessageQueue) -> ConsumeStatus:
         """What a listener in order does with a message."""
 
+    def calls(self, queue: MessageQueue) -> AbstractContextManager[None]:
+        """Mark a queue as one of which the listener has a batch, for a while."""
+
+
+class Calls:
+    """The calls of a listener that have not returned.
+
+    Attributes:
+        takes_ms: how long each takes, unless it hangs.
+        hanging: the batches of those that hang, with the times at which they began.
+    """
+
+    def __init__(self, runtime: SimRuntime) -> None:
+        self.takes_ms = 0
+        self.hanging: list[tuple[Sequence[MessageExt], int]] = []
+        self._runtime = runtime
+        self._queues: list[MessageQueue] = []
+
+    def count(self, queue: MessageQueue) -> int:
+        """How many calls have a batch of a queue."""
+        return self._queues.count(queue)
+
+    @contextmanager
+    def begin(self, queue: MessageQueue) -> Iterator[None]:
+        """Call the listener with a batch of a queue; it returns after a while."""
+        self._queues.append(queue)
+        try:
+            yield
+            if self.takes_ms:
+                self._runtime.sleep_ms(self.takes_ms)
+        finally:
+            self._queues.remove(queue)
+
 
 class Concurrently:
     """A listener whose result for each message the op decides."""
@@ -53,7 +88,8 @@ class Concurrently:
         self, messages: Sequence[MessageExt], context: ConsumeConcurrentlyContext
     ) -> ConsumeConcurrentlyStatus:
         """Consume a batch."""
-        told = self._client.take_batch(messages, context.queue)
+        with self._client.calls(context.queue):
+            told = self._client.take_batch(messages, context.queue)
         context.delay_level_when_next_consume = self._client.again
         if "raises" in told:
             raise ListenerFailed
@@ -76,10 +112,11 @@ class Orderly:
     ) -> ConsumeOrderlyStatus:
         """Consume a batch, up to the first message that fails."""
         status: ConsumeStatus = "success"
-        for message in messages:
-            status = self._client.take_one(message, context.queue)
-            if status in ("raises", "later", "rollback"):
-                break
+        with self._client.calls(context.queue):
+            for message in messages:
+                status = self._client.take_one(message, context.queue)
+                if status in ("raises", "later", "rollback"):
+                    break
         if self._client.again:
             pause_ms = min(max(self._client.again, 0), PAUSE_MS_MAX)
             context.suspend_current_queue_time_millis = pause_ms

@@ -84,7 +84,7 @@ from crashmq.models.knowledge.walk_locks import (
 )
 from crashmq.models.knowledge.walk_members import OF_MEMBERS, walk_members
 from crashmq.models.knowledge.walk_sent import walk_sent
-from crashmq.models.knowledge.walk_tasks import walk_change
+from crashmq.models.knowledge.walk_tasks import stops_amid_its_listeners, walk_change
 
 _NO_OFFSET = frozenset({NO_OFFSET})
 _NO_MESSAGE: frozenset[str] = frozenset()
@@ -469,8 +469,9 @@ def _gives_back(
     at: At, client: str, stays: tuple[tuple[str, int], ...]
 ) -> Iterator[Moment]:
     """Yield a moment for each queue that a non-locking consumer gives up."""
-    known, step = at.known.consumption, at.step
-    if known.is_locking(client) or not step.is_alone or at.now.max_phy_offset < 0:
+    known = at.known.consumption
+    is_sole = at.step.is_alone or stops_amid_its_listeners(at, client)
+    if known.is_locking(client) or not is_sole or at.now.max_phy_offset < 0:
         return  # others may have been at work on it, or nobody could be told
     for queue in sorted(known.shares):
         if queue.client == client and (queue.topic, queue.queue_id) not in stays:

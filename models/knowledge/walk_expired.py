@@ -116,19 +116,24 @@ def _waits_ms(at: At, client: str) -> tuple[int, int]:
     Source: ConsumeMessageConcurrentlyService#submitConsumeRequestLater;
     ConsumeMessageOrderlyService#submitConsumeRequestLater.
     """
-    op = at.known.consumption.living.get(client)
+    op, turns = at.known.consumption.living.get(client), _turns_of(at.step, client)
+    takes_ms = max([one.takes_ms for one in turns], default=0)
     if op is None or not op.is_orderly:
-        return PUT_OFF_MS, PUT_OFF_MS
+        return PUT_OFF_MS, PUT_OFF_MS + takes_ms
     pauses = [pause_ms(again) for again in again_of(at.step, client)]
     # Beside others it may have to wait for a lock, too.
     most_ms = max(pauses) if pauses and at.step.is_undisturbed else PUT_OFF_MS
-    return min(pauses, default=PAUSE_MS_MIN), most_ms
+    return min(pauses, default=PAUSE_MS_MIN), most_ms + takes_ms
+
+
+def _turns_of(step: Step, client: str) -> list[Consume]:
+    turns = [one for one in step.acts if isinstance(one, Consume)]
+    return [one for one in turns if one.client == client]
 
 
 def again_of(step: Step, client: str) -> list[int]:
     """What a client's listener said in a step of messages that failed."""
-    turns = [one for one in step.acts if isinstance(one, Consume)]
-    return [one.again for one in turns if one.client == client]
+    return [one.again for one in _turns_of(step, client)]
 
 
 def saw_given_up(

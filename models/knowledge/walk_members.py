@@ -88,8 +88,8 @@ def walk_members(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             else:
                 members.may_have_heard(group, client)
         case RoundDone(service="client_housekeeping") as done:
-            expired = members.who_goes(done.began_ms, CLIENT_SILENT_MS)
-            for group, client in expired if _is_seen(at) else ():
+            goes = members.who_goes(done.began_ms, CLIENT_SILENT_MS)
+            for group, client in goes if _is_seen(at) else ():
                 yield _changed(at, group, client, at_ms, is_there=False)
             members.looked(done.began_ms, CLIENT_SILENT_MS)
         case ConsumerEnded(client, how, _):

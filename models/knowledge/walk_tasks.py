@@ -36,8 +36,17 @@ from crashmq.models.knowledge.moments_of_consumers import (
 from crashmq.models.knowledge.pull_limits import divide_limit
 from crashmq.models.knowledge.reference import QueueKey
 from crashmq.models.knowledge.subscriptions import EVERYTHING
+from crashmq.models.limits import LISTENERS_AWAITED_MS
 from crashmq.models.observations import Done, Ran
-from crashmq.models.ops import Resubscribe, StartConsumer, TurnConsumer
+from crashmq.models.ops import (
+    Consume,
+    EndConsumer,
+    Resubscribe,
+    Session,
+    StartConsumer,
+    Together,
+    TurnConsumer,
+)
 
 
 def walk_tasks(at: At) -> Iterator[Moment]:
@@ -68,6 +77,21 @@ def walk_tasks(at: At) -> Iterator[Moment]:
             yield from _rebalanced(at, one)
         case _:
             pass
+
+
+def stops_amid_its_listeners(at: At, client: str) -> bool:
+    """Whether a consumer stops while its listeners run, for which it waits long enough.
+
+    Nothing else happens in the step.
+    """
+    step = at.step
+    if step.crash is not None or step.starts or step.fails_calls:
+        return False
+    acts = [act for act in step.acts if not isinstance(act, Together | Session)]
+    takes = [act for act in acts if isinstance(act, Consume) and act.client == client]
+    stops = [act for act in acts if act == EndConsumer(client, "stop")]
+    is_brief = all(act.takes_ms < LISTENERS_AWAITED_MS for act in takes)
+    return is_brief and len(stops) == 1 and len(takes) + 1 == len(acts)
 
 
 def _subscribed(at: At, op: StartConsumer | Resubscribe) -> Iterator[Moment]:

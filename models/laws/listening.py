@@ -35,6 +35,24 @@ def a_listener_is_shown_what_was_stored(
         yield Violation(where, told, f"{record.reconsume_times} at least")
 
 
+@law(
+    "CON-40",
+    "a listener in order has one batch of a queue at a time",
+    catalogue="I12",
+)
+def a_listener_in_order_has_one_batch(
+    queue: OneQueue, queue_offset: int, besides: int
+) -> Iterator[Violation]:
+    """``besides`` is how many other batches it has as it is given the message.
+
+    Source: ConsumeMessageOrderlyService, MessageQueueLock, which outlasts the process
+    queue.
+    """
+    if besides:
+        told = f"message {queue_offset} is given beside {besides} other batches"
+        yield Violation(queue.name, told, "one batch at a time")
+
+
 def _as_shown(shown: Shown) -> dict[str, str]:
     fields = {name: f"{value}" for name, value in shown._asdict().items()}
     kept = {k: v for k, v in shown.properties.items() if k not in _OF_THE_STORE}

@@ -166,6 +166,8 @@ TELLING_ALL = replace(
         StartConsumer("c2", "b", TOPICS, "last", broadcasts=True),
         StartConsumer("d0", "d", "T1", broadcasts=True),
         StartConsumer("d1", "d", "T1", broadcasts=True),
+        StartConsumer("e0", "e", TOPICS, broadcasts=True, is_orderly=True),
+        StartConsumer("e1", "e", TOPICS, broadcasts=True, is_orderly=True, batch=2),
     ),
     groups=("b", "d"),
     resubscriptions=_everything_of(TOPICS, TOPICS, "T0", "T1"),

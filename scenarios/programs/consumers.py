@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
-from crashmq.models.limits import PUT_OFF_MS
+from crashmq.models.limits import PULL_MAX_IDLE_MS, PUT_OFF_MS
 from crashmq.models.ops import (
     AdvanceClock,
     AskBroker,
@@ -23,9 +23,12 @@ from crashmq.models.ops import (
     Restart,
     Resubscribe,
     RunService,
+    Schedule,
+    Session,
     Shutdown,
     StartConsumer,
     TellReset,
+    Together,
     TurnConsumer,
     pause_ms,
 )
@@ -49,6 +52,7 @@ from crashmq.scenarios.programs.joining import (
     TIMES,
     UNANSWERED,
     as_the_others,
+    at_length,
     at_once,
     bring,
     can_ask,
@@ -85,6 +89,7 @@ Doing: TypeAlias = Literal[
     "take_over",
     "come_back",
     "find_again",
+    "lose_amid_work",
 ]
 DOINGS: tuple[Doing, ...] = often(
     ("work", 9),
@@ -104,6 +109,7 @@ DOINGS: tuple[Doing, ...] = often(
     ("take_over", 2),
     ("come_back", 3),
     ("find_again", 3),
+    ("lose_amid_work", 3),
     ("commit", 4),
     ("batch", 4),
     ("begin_by_time", 1),
@@ -127,6 +133,11 @@ PAUSES: Final = (0, -1, 99, 3000)
 OF_BATCHES: Final[tuple[ConsumeStatus, ...]] = often(
     ("partly", 4), ("success", 2), ("later", 1), ("raises", 1)
 )
+LostBy: TypeAlias = Literal["neglect", "reset", "choice"]
+LOST_BY: tuple[LostBy, ...] = ("neglect", "reset", "choice")
+LONG_MS: Final = (600, 2000, 7000)
+NO_TOPIC: Final = "T9"
+"""A topic without messages, of which no other consumer knows."""
 FOUND_AGAIN: Final[tuple[tuple[ConsumerTask, ...], ...]] = often(
     *((("rebalance",), 2), (("lock",), 2), (("rebalance", "lock"), 1), ((), 1)),
     *((("lock", "rebalance"), 1), (("pull",), 1)),
@@ -134,8 +145,10 @@ FOUND_AGAIN: Final[tuple[tuple[ConsumerTask, ...], ...]] = often(
 """What a client does first at a broker that knows nothing of it."""
 ASKED_FOR = 3
 """Of so many resets one waits until a pull asks; of others the broker tells clients."""
-TOLD_AMID = 3
+TOLD_AMID = 2
 """Of so many times a client is told once amid what its listener does."""
+TOLD_POINTS: Final = (1, 16)
+"""Between these points a listener is called, returns, and what it did is committed."""
 
 
 def consume(draft: Draft) -> None:
@@ -186,6 +199,8 @@ def consume(draft: Draft) -> None:
             _come_back(draft, client)
         case "find_again":
             _find_again(draft, client)
+        case "lose_amid_work":
+            _lose_amid_work(draft, client)
         case "reset":
             _reset(draft)
         case "resubscribe":
@@ -323,7 +338,10 @@ def _reset(draft: Draft) -> None:
     if not chance.one_in(ASKED_FOR):
         first, *others = [TellReset(client, *address, offset) for client in its]
         if chance.one_in(TOLD_AMID):
-            add(draft.drawn.together((consumed_by(draft, its[0]), first)))
+            both = (at_length(draft, its[0]), first)
+            point = chance.integer(*TOLD_POINTS)
+            schedule = Schedule(preemptions=((point, 1),))
+            add(Together(both, schedule if chance.coin() else draft.drawn.schedule(2)))
         else:
             add(first)
         add(*others)
@@ -530,7 +548,7 @@ def _hand_over(draft: Draft, client: str) -> None:
         draft.add(EndConsumer(other.client, chance.pick(ENDS)) if goes else other)
     if chance.coin():
         draft.add(AdvanceClock(HELD_MS))
-    works, looks = consumed_by(draft, client), TurnConsumer(client, "rebalance")
+    works, looks = at_length(draft, client), TurnConsumer(client, "rebalance")
     at_once(draft, (works, looks) if chance.coin() else (looks, works))
     if others and chance.coin():
         draft.add(EndConsumer(other.client))
@@ -540,12 +558,41 @@ def _hand_over(draft: Draft, client: str) -> None:
     work(draft, client)
 
 
+def _lose_amid_work(draft: Draft, client: str) -> None:
+    """Add ops: a consumer loses a queue while its listener runs, and begins it again.
+
+    It has not pulled for too long, is told to begin elsewhere, or subscribes something
+    else and comes back; then it pulls and consumes the queue beside that listener.
+    """
+    chance, add, who = draft.chance, draft.add, draft.joined[client]
+    for _ in range(2):
+        address = bring(draft, client)
+    looks = TurnConsumer(client, "rebalance")
+    loses: tuple[Op, ...] = (looks,)
+    match chance.pick(LOST_BY):
+        case "neglect":
+            add(AdvanceClock(PULL_MAX_IDLE_MS + 1), TurnConsumer(client, "heartbeat"))
+            add(TurnConsumer(client, "lock"))
+        case "reset":
+            offset = chance.number(draft.space.progress_offsets)
+            loses = (TellReset(client, *address, offset), looks)
+        case "choice":
+            other = Resubscribe(client, NO_TOPIC)
+            asked = who.topics, who.expression, who.expression_type
+            loses = (other, looks, Resubscribe(client, *asked), looks)
+    works = Consume(client, takes_ms=chance.pick(LONG_MS))
+    again = (TurnConsumer(client, "pull", 2), Consume(client, times=2))
+    both = (works, Session((*loses, SOON, *again)))
+    add(Together(both, draft.drawn.schedule(2)))
+    add(looks, A_SECOND, *again, TurnConsumer(client, "persist"))
+
+
 def _leave_at_work(draft: Draft, client: str) -> None:
     """Add ops: a consumer ends while its listener runs, and another goes on."""
     chance, who = draft.chance, draft.joined[client]
     draft.add(put_for(draft, who), RunService("reput"), TurnConsumer(client, "pull"))
     ends = EndConsumer(client, chance.pick(ENDS))
-    at_once(draft, (consumed_by(draft, client), ends))
+    at_once(draft, (at_length(draft, client), ends))
     join_one_of(draft, [one for one in draft.joined.values() if one.group == who.group])
 
 
@@ -588,7 +635,7 @@ def _beside(draft: Draft, joined: tuple[str, ...]) -> Op:
         case "put":
             return draft.drawn.put()
         case "consume":
-            return consumed_by(draft, client)
+            return at_length(draft, client)
         case "end":
             return EndConsumer(client, chance.pick(ENDS))
         case "turn":

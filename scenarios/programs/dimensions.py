@@ -21,6 +21,7 @@ from crashmq.models.ops import (
     AdvanceClock,
     ChangeConfig,
     ConfigureGroup,
+    Consume,
     Crash,
     Damage,
     DiskFault,
@@ -55,6 +56,7 @@ NEEDS: Mapping[str, tuple[str, str]] = {
     "consumer.": _BROKER,
     "pull.": _BROKER,
     "group.": _BROKER,
+    "listener.": _BROKER,
     "service.persist_consumer_offset": _BROKER,
     "service.client_housekeeping": _BROKER,
     "service.pull_request_hold": _BROKER,
@@ -271,6 +273,8 @@ def _values_of_event(event: Event) -> Iterator[Value]:
             yield f"consumer.orderly={'on' if orderly else 'off'}"
             yield f"consumer.broadcasts={'on' if broadcasts else 'off'}"
             yield f"consumer.where={where}"
+        case Consume(takes_ms=ms):
+            yield f"listener.takes={'more' if ms else 'none'}"
         case EndConsumer(how=how):
             yield f"consumer.end={how}"
         case ConfigureGroup(is_retried=again):

@@ -64,6 +64,9 @@ AGAIN: Final = often(
 """Delay levels, and pauses in ms, that a listener names for what has failed."""
 BATCHES: Final = often((1, 9), (2, 1), (3, 1), (8, 1))
 FAILING: Final[tuple[ConsumeStatus, ...]] = ("later", "raises", "partly")
+TAKES_MS: Final = often((0, 1), (1, 1), (50, 2), (2000, 2), (7000, 1))
+"""So long a listener has a batch while others act; its consumer waits for less than
+half a minute as it stops."""
 AGO_MS: Final = often(
     *((1, 1), (60_000, 1), (1_739_999, 1), (1_740_000, 1), (1_799_999, 1)),
     *((1_800_000, 1), (1_860_000, 3)),
@@ -194,6 +197,12 @@ def consumed_by(draft: Draft, client: str) -> Consume:
         status = chance.pick(COMMITTING)
     again = 0 if status in COMING_AT_ONCE else chance.pick(AGAIN)
     return Consume(client, chance.pick(PLACES), chance.pick(TIMES), status, again)
+
+
+def at_length(draft: Draft, client: str) -> Consume:
+    """The same, mostly by a listener that takes a while."""
+    takes_ms = draft.chance.pick(TAKES_MS)
+    return replace(consumed_by(draft, client), takes_ms=takes_ms)
 
 
 def others_of(draft: Draft, client: str) -> list[StartConsumer]:

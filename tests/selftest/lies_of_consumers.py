@@ -38,7 +38,7 @@ _CONSUMED_IN_ORDER = does(
 
 def _lie(law: str, function: str, before: str, after: str) -> Lie:
     place = f"crashmq.harness.subjects.clients:_Client.{function}"
-    in_order = law in ("CON-12", "CON-13", "CON-14")
+    in_order = law in ("CON-12", "CON-13", "CON-14", "CON-40")
     return bug(law, place, before, after, _CONSUMED_IN_ORDER if in_order else _CONSUMED)
 
 
@@ -116,6 +116,12 @@ LIES_OF_CONSUMERS = (
             _KEPT,
         )
         for after in ("0", "2 * message.reconsume_times")
+    ),
+    _lie(
+        "CON-40",
+        "take",
+        "self._calls.count(queue) - 1",
+        "self._calls.count(queue)",
     ),
     _lie("CON-35", "take", "message.body,", "message.body[:-1],"),
     bug(
