@@ -517,6 +517,15 @@ class HeartbeatTaken:
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
+class NextRebalance:
+    """After rounds of a consumer's rebalance the next one is due in ``after_ms``."""
+
+    client: str
+    after_ms: int
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True)
 class MembersTold:
     """The broker notified the members of a group that these are its members now."""
 
@@ -816,6 +825,7 @@ Happening: TypeAlias = (
     | LocksAnswered
     | LocksReturned
     | HeartbeatTaken
+    | NextRebalance
     | MembersTold
     | MembersAnswered
     | SubscriptionAsked
@@ -1425,6 +1435,7 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None] | None] = {
     LocksAnswered: None,
     LocksReturned: None,
     HeartbeatTaken: None,
+    NextRebalance: None,
     MembersTold: None,
     MembersAnswered: None,
     SubscriptionAsked: None,

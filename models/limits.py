@@ -90,6 +90,12 @@ PAUSE_MS: Final = 1_000
 PAUSE_MS_MIN: Final = 10
 """ConsumeMessageOrderlyService#submitConsumeRequestLater."""
 
+REBALANCE_MS: Final = 20_000
+"""RebalanceService#waitInterval; so long after all is well a client looks again."""
+
+REBALANCE_AGAIN_MS: Final = 1_000
+"""RebalanceService#minInterval; so long after it was not."""
+
 LISTENERS_AWAITED_MS: Final = 30_000
 """So long a consumer that stops waits for its listeners, as it is configured.
 

@@ -40,6 +40,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     QueueRetaken,
     QueuesShared,
     QueuesTaken,
+    RebalanceOver,
     ResetObeyed,
     TaskReported,
 )
@@ -50,6 +51,7 @@ from crashmq.models.laws.client_tasks import (
     a_consumer_begins_where_it_is_told,
     a_consumer_tells_what_it_subscribes,
     a_persist_round_commits_progress,
+    a_rebalance_is_repeated_in_time,
     a_rebalance_round_takes_the_share,
     a_stop_waits_for_nothing_else,
     a_stopped_consumer_does_nothing,
@@ -410,6 +412,12 @@ def _ask_con_31(at: ResetObeyed) -> Breaches:
 def _ask_con_25(at: QueuesTaken) -> Breaches:
     judge = a_rebalance_round_takes_the_share.judge
     return judge(at.client, at.held, at.share, at.refused)
+
+
+@asked(a_rebalance_is_repeated_in_time, on=RebalanceOver)
+def _ask_con_41(at: RebalanceOver) -> Breaches:
+    judge = a_rebalance_is_repeated_in_time.judge
+    return judge(at.client, at.after_ms, is_done=at.is_done)
 
 
 @asked(what_has_expired_is_given_up, on=ExpiredLeft)

@@ -58,6 +58,7 @@ from crashmq.models.history import (
     LocksAnswered,
     LocksReturned,
     MembersAnswered,
+    NextRebalance,
     OffsetRead,
     OffsetSent,
     OneQueue,
@@ -348,6 +349,11 @@ class _Client:
         self.check()
         held = [queue for queue, its in table.items() if not its.dropped]
         self._clients.note(QueuesHeld(self.op.client, _keys(held)))
+
+    def tell_when_next(self) -> None:
+        """Record when the next round of the rebalance is due."""
+        after_ms = self._services["rebalance"].interval_ms
+        self._clients.note(NextRebalance(self.op.client, after_ms))
 
     def tell_first(self) -> None:
         """Record the first message that the consumer still holds of each queue."""
@@ -656,6 +662,8 @@ class Clients:
             work = running.run(task, times)
             if task == "clean":
                 running.tell_first()
+            if task == "rebalance":
+                running.tell_when_next()
             running.tell_queues()
             return Ran(work)
 

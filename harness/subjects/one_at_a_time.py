@@ -18,9 +18,13 @@ class OneAtATime:
 
     def __init__(self, service: Service, runtime: SimRuntime) -> None:
         self.name = service.name
-        self.interval_ms = service.interval_ms
         self._service = service
         self._turn = runtime.lock()
+
+    @property
+    def interval_ms(self) -> int:
+        """So long after a round the next one is due, by what that round has done."""
+        return self._service.interval_ms
 
     def run_once(self) -> int:
         """Do one round, once the one in progress has ended."""

@@ -491,6 +491,18 @@ class TaskReported(Moment):
 
 
 @dataclass(slots=True)
+class RebalanceOver(Moment):
+    """Rounds of a consumer's rebalance have ended; the next is due in ``after_ms``.
+
+    ``is_done``: it has all that its strategy assigns to it; else it lacks something.
+    """
+
+    client: str
+    after_ms: int
+    is_done: bool
+
+
+@dataclass(slots=True)
 class QueueGivenBack(Moment):
     """A consumer has given up a queue in an orderly way.
 

@@ -15,6 +15,7 @@ from crashmq.models.history import (
     HeartbeatTaken,
     LocksAnswered,
     MembersAnswered,
+    NextRebalance,
     OffsetSent,
     OneQueue,
     PullSent,
@@ -31,6 +32,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     PullsSuspended,
     QueuePersisted,
     QueuesTaken,
+    RebalanceOver,
     TaskReported,
 )
 from crashmq.models.knowledge.pull_limits import divide_limit
@@ -59,6 +61,7 @@ def walk_tasks(at: At) -> Iterator[Moment]:
         return
     if not _is_undisturbed(at):
         yield from _reported_to_nobody(at, op)
+        yield from _asked_nobody(at, op)
         return
     one = known.living.get(op.client)
     if one is None or at.known.progress.due.halfway.get(op.client):
@@ -241,4 +244,32 @@ def _rebalanced(at: At, one: StartConsumer) -> Iterator[Moment]:
         if isinstance(each, LocksAnswered)
         for queue in each.refused
     }
-    yield QueuesTaken(*at, one.client, one.group, _held(at, one), share, refused)
+    held = _held(at, one)
+    yield QueuesTaken(*at, one.client, one.group, held, share, refused)
+    lacks, after_ms = {*share} - {*held}, _next_rebalance_ms(at, one.client)
+    has_of_each = {topic for topic, _ in held} >= set(one.topics.split(","))
+    # By a list a client has queues of others, too, for each of its topics.
+    is_done = has_of_each and one.strategy != "CONFIG"
+    if after_ms is not None and (lacks or is_done):
+        yield RebalanceOver(*at, one.client, after_ms, not lacks)
+
+
+def _next_rebalance_ms(at: At, client: str) -> int | None:
+    """When the next round of a rebalance is due after the step; None: not told."""
+    events = [each.event for each in at.step.entries]
+    told = [one for one in events if isinstance(one, NextRebalance)]
+    return told[-1].after_ms if told and told[-1].client == client else None
+
+
+def _asked_nobody(at: At, op: TurnConsumer) -> Iterator[Moment]:
+    """Yield what a rebalance that no broker answers leaves to the next one."""
+    known, step = at.known.consumption, at.step
+    is_down = at.now.max_phy_offset < 0 and step.is_alone and not step.starts
+    one, due = known.living.get(op.client), at.known.progress.due
+    if op.task != "rebalance" or not is_down or one is None:
+        return
+    is_sure = op.client not in due.suspended and not due.halfway.get(op.client)
+    topics, after_ms = one.topics.split(","), _next_rebalance_ms(at, op.client)
+    asks = not all(topic.startswith(RETRY_PREFIX) for topic in topics)
+    if is_sure and asks and after_ms is not None:
+        yield RebalanceOver(*at, op.client, after_ms, False)

@@ -9,6 +9,7 @@ from crashmq.models.history import OneQueue
 from crashmq.models.knowledge.reference import QueueKey
 from crashmq.models.laws.consumption import uncommitted
 from crashmq.models.laws.registry import law
+from crashmq.models.limits import REBALANCE_AGAIN_MS, REBALANCE_MS
 from crashmq.models.verdict import Violation
 
 Rows: TypeAlias = tuple[tuple[str, str, str], ...]
@@ -85,6 +86,26 @@ def a_rebalance_round_takes_the_share(
     too_few = {*share} - {*held} - {*refused}
     if too_many or too_few:
         yield Violation(client, f"it works on {_names(held)}", _names(share))
+
+
+@law(
+    "CON-41",
+    "a consumer rebalances again after 20 s or, if it could not ask its broker or did "
+    "not get a queue of its own, after one",
+    catalogue="I19",
+)
+def a_rebalance_is_repeated_in_time(
+    client: str, after_ms: int, *, is_done: bool
+) -> Iterator[Violation]:
+    """Otherwise its queues stand still for long, or its broker is asked without need.
+
+    Source: RebalanceService#run, MQClientInstance#doRebalance.
+    """
+    expected = REBALANCE_MS if is_done else REBALANCE_AGAIN_MS
+    if after_ms != expected:
+        how = "all that it should have" if is_done else "less than it should have"
+        told = f"with {how}, it rebalances again after {after_ms} ms"
+        yield Violation(client, told, f"{expected} ms")
 
 
 @law(

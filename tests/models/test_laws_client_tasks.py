@@ -25,6 +25,7 @@ from crashmq.models.laws.client_tasks import (
     a_consumer_begins_where_it_is_told,
     a_consumer_tells_what_it_subscribes,
     a_persist_round_commits_progress,
+    a_rebalance_is_repeated_in_time,
     a_rebalance_round_takes_the_share,
     a_stop_waits_for_nothing_else,
     a_stopped_consumer_does_nothing,
@@ -228,6 +229,15 @@ def test_con_38_compares_a_report_with_what_was_seen(
 def test_con_39_allows_no_work_after_a_stop() -> None:
     assert a_stopped_consumer_does_nothing.violations("c0", 0) == []
     assert len(a_stopped_consumer_does_nothing.violations("c0", -1)) == 1
+
+
+def test_con_41_wants_a_rebalance_soon_while_something_is_lacking() -> None:
+    law = a_rebalance_is_repeated_in_time
+
+    assert law.violations("c0", 20_000, is_done=True) == []
+    assert law.violations("c0", 1_000, is_done=False) == []
+    assert len(law.violations("c0", 1_000, is_done=True)) == 1
+    assert len(law.violations("c0", 20_000, is_done=False)) == 1
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,10 @@ import pytest
 
 from crashmq.models.files.record import Record
 from crashmq.models.history import OneQueue, Shown
-from crashmq.models.laws.listening import a_listener_is_shown_what_was_stored
+from crashmq.models.laws.listening import (
+    a_listener_in_order_has_one_batch,
+    a_listener_is_shown_what_was_stored,
+)
 
 AT_C0 = OneQueue("c0", "g", "T0", 1)
 
@@ -56,3 +59,8 @@ def test_con_35_shows_the_original_topic_of_the_groups_own_retries_alone() -> No
 
 def test_con_35_counts_the_tries_of_the_record() -> None:
     assert told(SHOWN, record(), tries=0) == ["it is shown with 0 tries"]
+
+
+def test_con_40_counts_the_batches_of_a_queue_that_a_listener_has() -> None:
+    assert a_listener_in_order_has_one_batch.violations(AT_C0, 3, 0) == []
+    assert len(a_listener_in_order_has_one_batch.violations(AT_C0, 3, 1)) == 1

@@ -118,6 +118,12 @@ LIES_OF_CONSUMERS = (
         for after in ("0", "2 * message.reconsume_times")
     ),
     _lie(
+        "CON-41",
+        "tell_when_next",
+        "self.op.client, after_ms",
+        "self.op.client, after_ms // 2",
+    ),
+    _lie(
         "CON-40",
         "take",
         "self._calls.count(queue) - 1",
