@@ -259,7 +259,9 @@ def _describe_consumer(op: ConsumerOp) -> str:
             ends = {"stop": "stops", "kill": "is killed", "vanish": "vanishes"}
             return f"{client} {ends[op.how]}"
         case TurnConsumer():
-            return f"{client}: {op.task}" + (f" x{op.times}" if op.times != 1 else "")
+            lost = f", answer {op.lost} is lost" if op.lost else ""
+            times = f" x{op.times}" if op.times != 1 else ""
+            return f"{client}: {op.task}{times}{lost}"
         case TellReset():
             return f"{client} is told to begin {op.topic}/{op.queue_id} at {op.offset}"
         case Consume():

@@ -699,11 +699,15 @@ class TurnConsumer:
     broken, and it sends its heartbeats on a new one from now on, the first at once;
     with ``disconnect`` the broker sees that its old connections have closed. That does
     nothing before a heartbeat has come on the new one.
+
+    Of the questions that it asks its broker meanwhile, the ``lost``-th gets no answer;
+    0: all do. Questions are those for queues, members, offsets and ends of queues.
     """
 
     client: str
     task: ConsumerTask
     times: int = 1
+    lost: int = 0
 
 
 PAUSE_MS_MAX: Final = 5_000

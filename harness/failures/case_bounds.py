@@ -370,7 +370,11 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
         "queue_id": _ANY,
         "offset": (0, _INT64),
     },
-    TurnConsumer: {"client": _GROUP, "times": (0, ROUNDS_MAX)},
+    TurnConsumer: {
+        "client": _GROUP,
+        "times": (0, ROUNDS_MAX),
+        "lost": (0, ROUNDS_MAX),
+    },
     Consume: {
         "client": _GROUP,
         "nth": (0, _INT64),

@@ -191,6 +191,8 @@ def _simpler(event: Event) -> Iterator[Event]:
         case QueryMessage():
             yield from _simpler_query(event)
         case RunService(_, times) | TurnConsumer(_, _, times):
+            if isinstance(event, TurnConsumer) and event.lost:
+                yield replace(event, lost=0)
             for fewer in smaller_numbers(times, 1):
                 yield replace(event, times=fewer)
         case Consume():

@@ -338,8 +338,13 @@ class RunsConsumers(Protocol):
     def end_consumer(self, client: str, how: ConsumerEnd) -> Observation:
         """End a client's consumer: ``Done``."""
 
-    def turn_consumer(self, client: str, task: ConsumerTask, times: int) -> Observation:
-        """Do some rounds of one of its tasks: ``Ran``."""
+    def turn_consumer(
+        self, client: str, task: ConsumerTask, times: int, lost: int
+    ) -> Observation:
+        """Do some rounds of one of its tasks: ``Ran``.
+
+        The ``lost``-th question to its broker meanwhile gets no answer; 0: all do.
+        """
 
     def consume(self, op: Consume) -> Observation:
         """Let it consume waiting messages: ``Ran``, with their number."""

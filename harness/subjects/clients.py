@@ -388,9 +388,17 @@ class _Client:
             raise BrokerFailed(str(error)) from None
         self.check()
 
+    @contextmanager
+    def _questioned(self) -> Iterator[BrokerController]:
+        """The same for a question, whose answer may be lost."""
+        if self.connections.loses_question():
+            raise BrokerFailed("no answer comes")
+        with self._asked() as broker:
+            yield broker
+
     def query_consumer_offset(self, group: str, queue: MessageQueue) -> KeptOffset:
         """Ask for a group's offset."""
-        with self._asked() as broker:
+        with self._questioned() as broker:
             answer = broker.consumer_manage_processor.query_consumer_offset(
                 group, queue.topic, queue.queue_id, self.op.client
             )
@@ -420,27 +428,27 @@ class _Client:
 
     def max_offset(self, queue: MessageQueue) -> int:
         """The end of a queue."""
-        with self._asked() as broker:
+        with self._questioned() as broker:
             return broker.admin_broker_processor.get_max_offset(
                 queue.topic, queue.queue_id, self.op.client
             )
 
     def search_offset(self, queue: MessageQueue, timestamp: int) -> int:
         """The first message of a queue stored at or after a time."""
-        with self._asked() as broker:
+        with self._questioned() as broker:
             return broker.admin_broker_processor.search_offset_by_timestamp(
                 queue.topic, queue.queue_id, timestamp, self.op.client
             )
 
     def topic_queues(self, topic: str) -> Sequence[MessageQueue]:
         """The queues of a topic."""
-        with self._asked():
+        with self._questioned():
             brokers = brokers_of(topic, self._clients.setup)
         return [MessageQueue(topic, one, number) for number, one in enumerate(brokers)]
 
     def consumer_id_list(self, group: str) -> Sequence[str]:
         """The clients of a group, as the broker knows them."""
-        with self._asked() as broker:
+        with self._questioned() as broker:
             members = broker.consumer_manager.consumer_id_list(group)
             self._clients.note(MembersAnswered(self.op.client, group, tuple(members)))
             return members
@@ -655,11 +663,17 @@ class Clients:
             self.machines.process_ended(client, how)
         self.note(ConsumerEnded(client, how, work))
 
-    def turn(self, client: str, task: ConsumerTask, times: int) -> Observation:
+    def turn(
+        self, client: str, task: ConsumerTask, times: int, lost: int
+    ) -> Observation:
         """Do some rounds of a task of a client's consumer."""
 
         def turn(running: _Client) -> Observation:
-            work = running.run(task, times)
+            running.connections.lost = lost
+            try:
+                work = running.run(task, times)
+            finally:
+                running.connections.lost = 0
             if task == "clean":
                 running.tell_first()
             if task == "rebalance":

@@ -13,9 +13,14 @@ from crashmq.models.history import MembersTold
 
 
 class Connections:
-    """The connections of a client that its broker may take for open."""
+    """The connections of a client that its broker may take for open.
+
+    Attributes:
+        lost: which of the next questions over them gets no answer; 0: none.
+    """
 
     def __init__(self, client: str) -> None:
+        self.lost = 0
         self._client = client
         self._made = 1
         self._open = [client]
@@ -25,6 +30,12 @@ class Connections:
     def newest(self) -> str:
         """The name of the connection on which the client sends its heartbeats."""
         return self._open[-1]
+
+    def loses_question(self) -> bool:
+        """Whether the next question gets no answer."""
+        is_lost = self.lost == 1
+        self.lost = max(0, self.lost - 1)
+        return is_lost
 
     def renew(self) -> None:
         """Make a new connection, since the newest one has broken."""

@@ -349,7 +349,7 @@ class Interpreter:
             case RunService(service, times):
                 return self._run_service(service, times, who)
             case TurnConsumer() | Consume() | TellReset():
-                return self._turn_consumer(op)
+                return self._turn_consumer(op, who)
             case SearchOffset() | PullMessage() | LookMessage() | QueryMessage():
                 return self._read(op, who)
             case PullFiltered():
@@ -371,7 +371,7 @@ class Interpreter:
             case CleanOffsets() | ChangeTopic() | AskBroker():
                 return self._progress(op, who)
             case StartConsumer() | Resubscribe() | EndConsumer():
-                return self._turn_consumer(op)
+                return self._turn_consumer(op, who)
             case PullThroughBroker():
                 return self._pull_through_broker(op, who)
             case Subscribe() | Unsubscribe():
@@ -670,7 +670,7 @@ class Interpreter:
             case AskBroker():
                 return subject.ask_broker(op)
 
-    def _turn_consumer(self, op: ConsumerOp) -> Observation:
+    def _turn_consumer(self, op: ConsumerOp, who: int) -> Observation:
         subject = self._subject
         match op:
             case StartConsumer():
@@ -679,8 +679,11 @@ class Interpreter:
                 return subject.resubscribe(op)
             case EndConsumer(client, how):
                 return subject.end_consumer(client, how)
-            case TurnConsumer(client, task, times):
-                return subject.turn_consumer(client, task, times)
+            case TurnConsumer(client, task, times, lost):
+                if lost:  # what is left undone then, nobody knows
+                    self._running.is_alone = False
+                    self._note(who, OthersMayAct(together=False))
+                return subject.turn_consumer(client, task, times, lost)
             case Consume():
                 return subject.consume(op)
             case TellReset(client, topic, queue_id, offset):

@@ -18,18 +18,16 @@ class OneAtATime:
 
     def __init__(self, service: Service, runtime: SimRuntime) -> None:
         self.name = service.name
+        self.interval_ms = service.interval_ms
         self._service = service
         self._turn = runtime.lock()
-
-    @property
-    def interval_ms(self) -> int:
-        """So long after a round the next one is due, by what that round has done."""
-        return self._service.interval_ms
 
     def run_once(self) -> int:
         """Do one round, once the one in progress has ended."""
         with self._turn:
-            return self._service.run_once()
+            work = self._service.run_once()
+            self.interval_ms = self._service.interval_ms
+            return work
 
 
 def just_turn(service: str, turn: Callable[[], int]) -> int:

@@ -451,9 +451,11 @@ class PythonStore:
         """End a client's consumer."""
         return self._clients.end(client, how)
 
-    def turn_consumer(self, client: str, task: ConsumerTask, times: int) -> Observation:
+    def turn_consumer(
+        self, client: str, task: ConsumerTask, times: int, lost: int
+    ) -> Observation:
         """Do some rounds of one of its tasks."""
-        return self._clients.turn(client, task, times)
+        return self._clients.turn(client, task, times, lost)
 
     def consume(self, op: Consume) -> Observation:
         """Let it work on messages that wait."""

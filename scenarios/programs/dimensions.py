@@ -36,6 +36,7 @@ from crashmq.models.ops import (
     Schedule,
     StartConsumer,
     Together,
+    TurnConsumer,
     parts,
 )
 from crashmq.models.program import Program, Setup
@@ -273,6 +274,8 @@ def _values_of_event(event: Event) -> Iterator[Value]:
             yield f"consumer.orderly={'on' if orderly else 'off'}"
             yield f"consumer.broadcasts={'on' if broadcasts else 'off'}"
             yield f"consumer.where={where}"
+        case TurnConsumer(lost=lost):
+            yield f"consumer.lost={'more' if lost else 'none'}"
         case Consume(takes_ms=ms):
             yield f"listener.takes={'more' if ms else 'none'}"
         case EndConsumer(how=how):

@@ -44,6 +44,10 @@ SILENT_MS: Final = (60_000, 91_000, 119_999, 120_000, 120_001, 150_000, 220_000)
 """Around the two minutes after which a client counts as silent."""
 BROKEN = 8
 """Before one of so many rebalances a client's connection has broken."""
+UNHEARD = 5
+"""Before one of so many rebalances a question of a client gets no answer in another."""
+LOST_MAX = 8
+"""So many questions, or more, a rebalance of two topics asks."""
 STRANGERS = 4
 """One of so many that join may be of any group; the others are of one that is there."""
 DELIVER: Final = RunService("deliver_delayed")
@@ -235,6 +239,9 @@ def rebalance_all(draft: Draft) -> None:
         draft.add(AdvanceClock(chance.pick(PAUSES_MS)))
     if draft.joined and chance.one_in(BROKEN):
         _reconnect(draft, chance.pick(tuple(draft.joined)))
+    if draft.joined and chance.one_in(UNHEARD):
+        client, lost = chance.pick(tuple(draft.joined)), chance.integer(1, LOST_MAX)
+        draft.add(TurnConsumer(client, "rebalance", lost=lost))
     turns = [TurnConsumer(client, "rebalance") for client in draft.joined]
     if 2 <= len(turns) <= MOST_AT_ONCE and chance.one_in(AT_ONCE):
         at_once(draft, turns)
