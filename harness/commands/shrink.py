@@ -27,7 +27,7 @@ from crashmq.harness.commands.output import (
 )
 from crashmq.harness.episodes.running import runner_of
 from crashmq.harness.episodes.timeline import timeline
-from crashmq.harness.failures.case_file import SUFFIX
+from crashmq.harness.failures.case_file import SUFFIX, CaseFile
 from crashmq.harness.failures.shrink import NothingToShrink, ShrinkInterrupted, shrink
 from crashmq.harness.guards.interrupts import INTERRUPTS
 from crashmq.harness.guards.invariants import invariants_checked
@@ -67,12 +67,7 @@ def command(
     subject: str | None,
 ) -> None:
     """Cut and simplify the case in FILE while it breaks the same law."""
-    case = case_at(file)
-    if not case.violated:
-        raise exits.BadInput(
-            f"{file} names no law that it breaks, so nothing says what a smaller case "
-            f"must break. `crashmq replay {file}` runs it."
-        )
+    case = _red_case_at(file)
     store = subject_of(case, file, subject)
     out = out or file.with_name(file.name.removesuffix(SUFFIX) + f".min{SUFFIX}")
     if os.path.lexists(out):
@@ -121,3 +116,13 @@ def command(
     )
     if INTERRUPTS.seen:
         raise SystemExit(exits.INTERRUPTED)
+
+
+def _red_case_at(file: Path) -> CaseFile:
+    case = case_at(file)
+    if not case.violated:
+        raise exits.BadInput(
+            f"{file} names no law that it breaks, so nothing says what a smaller case "
+            f"must break. `crashmq replay {file}` runs it."
+        )
+    return case

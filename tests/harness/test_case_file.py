@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "b7363a0560e375c04c440521d592eeadd98280d9f5496397de3afeb474d48681"
+DEFAULTS = "f5f8d53c4d6b086df270fa20257cc33ff2a7e256076b163327d1639d61378307"
 
 
 def saved(path: Path, **changes: Any) -> Path:

@@ -185,9 +185,11 @@ def test_some_starts_come_with_a_value_that_no_store_can_have() -> None:
     wrong = [found for _, found in OTHERS if any(map(_gives_a_wrong_value, found.ops))]
     assert wrong
 
-    result = run_program(wrong[0], "power_loss")
-    refused = [one for one in result.trace if isinstance(one.observation, Refused)]
-    assert result.outcome is Outcome.PASSED, result.message
+    refused = []
+    for program in wrong[:4]:  # a value may be of an option that this store has not
+        result = run_program(program, "power_loss")
+        assert result.outcome is Outcome.PASSED, result.message
+        refused += [one for one in result.trace if isinstance(one.observation, Refused)]
     assert refused
 
 
