@@ -214,7 +214,7 @@ DISOWNED = (
 
 _EMPTY_FOLDERS = tuple(
     PlantFile(f"consumequeue/{folder}", "directory")
-    for folder in ("T1", "T1", "T1/0", "T.1", "T9", "%LMQ%a")
+    for folder in ("T1", "T1", "T.1", "T9", "%LMQ%a")
 )
 """RocketMQ 4.9 leaves the folder of a deleted topic, without a queue in it."""
 

@@ -22,7 +22,7 @@ NOT_RUN = {
         LocalFileOffsetStore.clone_offset_table
         RunningFlags.bits RunningFlags.is_cq_writeable""",
     "no program meets the refusal": """
-        _no_such_group _no_retry_queue _nowhere _untold illegal""",
+        _no_such_group _nowhere _untold illegal""",
     "the simulation turns rounds itself": """
         BrokerController.waited_for DefaultMQPushConsumer.waiting
         DefaultMQPushConsumer.notify_consumer_ids_changed PullMessageService.on_work
@@ -36,7 +36,7 @@ NOT_RUN = {
         ReferenceResource.is_cleaned_up ReferenceResource.clean_up
         StoreStatsService.count_dispatched""",
     "no program has such files or queues": """
-        _has_file _content _topics_in IndexService.leave_out
+        _has_file _content _topics_in IndexService._file_size
         MappedFileQueue.reset_offset ConsumeQueue.roll_next_file""",
 }
 """Why no program runs these; each is a hole until there is one."""
