@@ -17,7 +17,7 @@ from crashmq.models.program import Setup
 from crashmq.scenarios.programs.space import AtActions, Kind, Numbers, Space
 
 ROOM = 16  # log files that a disk with an end holds at least
-QUEUES = 12  # of which a program has hardly more, new ones included
+QUEUES = 24  # of which a program has hardly more, those of delay levels included
 COMMITTING: frozenset[Kind] = frozenset({"progress", "hold", "filter"})
 """Kinds of phrases in which offsets of groups are committed, without consumers."""
 LYING = ("lying_disk",)  # where nothing is promised, nothing can be asked of meetings

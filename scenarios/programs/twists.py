@@ -54,6 +54,7 @@ from crashmq.scenarios.programs.chance import Chance, SeededChance
 from crashmq.scenarios.programs.draft import THOROUGH_MS
 from crashmq.scenarios.programs.extremes import has_fields, with_an_odd_value
 from crashmq.scenarios.programs.lapsing import lapse, limits_of
+from crashmq.scenarios.programs.mixing import with_room
 from crashmq.scenarios.programs.space import often, schedule_of
 
 TWISTED = 4
@@ -389,7 +390,7 @@ def _of_a_long_queue(program: Program, chance: Chance) -> Program:
     """
     ops, setup = [*program.ops], program.setup
     if not any(map(_spoils, ops)):
-        setup = replace(setup, queue_file_units=LONG)
+        setup = with_room(replace(setup, queue_file_units=LONG))
     put = _last_put(ops)
     if not put:
         return _record_durable(program, chance)
