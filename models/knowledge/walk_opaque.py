@@ -117,6 +117,8 @@ def _walk_life(at: At, life: Life) -> Iterator[Moment]:
         yield StopOver(*at, stop)
         known.model.stopped(known.model.end, clean=stop.clean)
         known.end = End.ORDERLY if stop.clean else End.ABORT_STAYS
+        if not stop.clean and (known.disk_failed or step.fails_calls):
+            known.end = End.UNKNOWN
         known.positions = None
 
 

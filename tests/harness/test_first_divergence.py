@@ -22,6 +22,7 @@ from crashmq.models.ops import (
     PutMessage,
     Restart,
     RunService,
+    Survivors,
     Together,
 )
 from crashmq.models.program import Program, Setup
@@ -63,12 +64,14 @@ def test_a_parting_names_who_does_what_instead_and_no_place() -> None:
 
 @pytest.mark.slow
 def test_one_bug_parts_in_one_way_whichever_law_it_breaks() -> None:
-    bug = MUTANTS["R35"]
+    bug, fault = MUTANTS["R35"], DiskFault("sync", "EIO")
     flush = RunService("flush_commit_log")
-    failed = Program(Setup(), (PUT, During(flush, 1, DiskFault("sync", "EIO"))))
+    failed = Program(Setup(), (PUT, During(flush, 1, fault)))
+    lost = During(During(PUT, 1, fault), 2, Crash("power_loss", Survivors("none")))
+    crashed = Program(Setup(flush_mode="SYNC_FLUSH"), (PUT, lost, Restart()))
 
-    assert law_of(bug, failed) != law_of(bug, bug.trigger)
-    assert parts(bug, failed) == parts(bug, bug.trigger) != ""
+    assert law_of(bug, failed) != law_of(bug, crashed) != ""
+    assert parts(bug, failed) == parts(bug, crashed) != ""
 
 
 @pytest.mark.slow

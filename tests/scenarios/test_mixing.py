@@ -86,7 +86,7 @@ def test_a_store_whose_files_are_spoilt_reads_them_all() -> None:
 @pytest.mark.slow
 def test_programs_mix_ops_that_no_scenario_has_together() -> None:
     kinds: list[set[type[Op]]] = []
-    for number in range(2000):
+    for number in range(4000):
         program = program_for(MIXTURES, 3, number)
         assert program == program_for(MIXTURES, 3, number)
         kinds.append({type(op) for op in program.ops})
