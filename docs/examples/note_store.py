@@ -72,7 +72,7 @@ class NoteStore:
     def pull(
         self, topic: str, queue_id: int, queue_offset: int, max_msg_nums: int, tags: str
     ) -> Observation:
-        """Read on in a queue, up to so many messages with one of the tags."""
+        """Read on in a queue, up to so many messages with one of the tags; "": any."""
         if not self.is_up:
             return DOWN
         held = self.queues.get((topic, queue_id), [])
@@ -90,7 +90,7 @@ class NoteStore:
             if len(bodies) == max_msg_nums:
                 break
             go_on += 1
-            if "*" in wanted or has in wanted:
+            if tags in ("", "*") or has in wanted:
                 bodies.append(body)
         word = "FOUND" if bodies else "NO_MATCHED_MESSAGE"
         return Pulled(word, go_on, 0, end, tuple(bodies))
