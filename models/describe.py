@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from crashmq.models.limits import QUEUES_OF_A_TOPIC
 from crashmq.models.ops import (
     ALL_TIME_MS,
     PROPERTY_END,
@@ -322,8 +323,8 @@ def _describe_range(op: QueryMessage) -> str:
 def _describe_send(op: SendMessage) -> str:
     most = op.max_reconsume_times
     bounded = f", max_reconsume_times {most}" if most >= 0 else ""
-    queues = op.asks_queues
-    shaped = f", with {queues} queues for a new topic" if queues != 8 else ""
+    is_usual = op.asks_queues == QUEUES_OF_A_TOPIC
+    shaped = "" if is_usual else f", with {op.asks_queues} queues for a new topic"
     return f"send {_describe_put(op.put).removeprefix('put ')}{bounded}{shaped}"
 
 

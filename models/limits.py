@@ -28,6 +28,12 @@ PUT_TIMES_MS: Final = (10, 50, 100, 200, 500, 1000, 2000, 3000, 4000, 5000, 10_0
 """A put that took less than the first is counted in a range of its own, and so on:
 StoreStatsService#setPutMessageEntireTimeMax; the range before all is of 0 ms."""
 
+QUEUES_OF_A_TOPIC: Final = 8
+"""So many queues a producer's new topic gets at most, and as many programs ask for.
+
+Source: TopicConfigManager, its TBW102.
+"""
+
 DISPATCH_TIMEOUT_MS: Final = 5000
 """ReputMessageService#shutdown: 50 looks of 100 ms."""
 

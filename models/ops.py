@@ -20,7 +20,7 @@ from typing import (
 )
 
 from crashmq.models.files.record import DLQ_PREFIX
-from crashmq.models.limits import PAUSE_MS, PAUSE_MS_MIN
+from crashmq.models.limits import PAUSE_MS, PAUSE_MS_MIN, QUEUES_OF_A_TOPIC
 from crashmq.models.quickly_made import quickly_made
 
 ServiceName = Literal[
@@ -348,7 +348,7 @@ class SendMessage:
     max_reconsume_times: int = -1
     delay_level: int = 0
     properties: str = ""
-    asks_queues: int = 8
+    asks_queues: int = QUEUES_OF_A_TOPIC
 
     @property
     def put(self) -> PutMessage:

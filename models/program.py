@@ -158,10 +158,10 @@ class Setup:
     by the number of the consumer's queues, once the consumer has queues. Without
     ``long_polling`` no message wakes a held pull, and it is held for a second at most.
     With ``posts_subscription`` consumers' pulls carry what they subscribe. Without
-    ``lets_read`` the broker refuses every pull, and without ``takes_lite_pulls`` those
-    that say that they are lite.
-    Without ``sends_records`` they send failed messages back by their phy_offset alone,
-    which the broker that they got them from reads from its log.
+    ``sends_records`` consumers send failed messages back by their phy_offset alone, and
+    the broker that they got them from reads them from its log. Without ``lets_read``
+    the broker refuses every pull, and without ``takes_lite_pulls`` those that say that
+    they are lite.
     With ``filters_retries`` the broker filters messages of retry topics by their real
     topic. With ``delivers_delayed`` a broker keeps messages with a delay level until
     they are due, and then puts them into their queues; ``message_delay_level`` says

@@ -54,6 +54,11 @@ class HuntRecord:
     digest: str = ""
     probes: list[ProbeHit] = field(default_factory=list)
 
+    @property
+    def doubt(self) -> str:
+        """Why a kill is not confirmed: its message begins with that."""
+        return self.message.partition(";")[0]
+
 
 def write_rows(rows: Sequence[HuntRecord], out: Path) -> None:
     """Write the rows of a campaign into its directory, atomically."""

@@ -252,7 +252,7 @@ def _tell(
             last = row.message.strip().splitlines()[-1:]
             say(f"  ! {row.mutant or 'clean engine'}: {''.join(last)}")
         elif row.outcome == "unconfirmed":
-            say(f"  ! {row.mutant}: not confirmed, {row.message.partition(';')[0]}")
+            say(f"  ! {row.mutant}: not confirmed, {row.doubt}")
         elif row.mutant in ("", CANARY.id):
             name = "canary" if row.mutant else "clean engine"
             under = f" under {row.policy}" if row.policy else ""

@@ -74,13 +74,19 @@ from crashmq.models.ops import (
     parts,
 )
 from crashmq.models.printable import shown
-from crashmq.models.program import FLUSH_MODES, ON_DAMAGE, WRONG_VALUES, Program, Setup
+from crashmq.models.program import (
+    FLUSH_MODES,
+    HOUR_MS,
+    ON_DAMAGE,
+    WRONG_VALUES,
+    Program,
+    Setup,
+)
 
 MIB = 1024**2
 EVENTS_MAX = 10_000
 ROUNDS_MAX = 100_000
 CLOCK_MS_MAX = 10**15
-DAY_MS = 24 * 3_600_000
 ROOM_MAX = 128 * MIB
 WORK_MAX = 128 * 1024 * MIB
 
@@ -380,7 +386,7 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
         "nth": (0, _INT64),
         "times": (0, ROUNDS_MAX),
         "again": (-(1 << 31), (1 << 31) - 1),
-        "takes_ms": (0, DAY_MS),
+        "takes_ms": (0, 24 * HOUR_MS),
     },
     FillDisk: {"percent": (0, 100)},
     ChangeConfig: {},  # the option's own, as of a setup

@@ -68,11 +68,8 @@ def _is_its_own(at: FilesAtRest) -> bool:
 )
 def _ask_cfg_5(at: FilesAtRest) -> Breaches:
     judged = at.known.judged(at.image, None, clean=False)
-    changed, retry_queues = (
-        at.known.progress.topics.changed,
-        at.known.setup.retry_queues,
-    )
-    return tables_say_what_they_should.judge(judged, changed, retry_queues)
+    changed, queues = at.known.progress.topics.changed, at.known.setup.retry_queues
+    return tables_say_what_they_should.judge(judged, changed, queues)
 
 
 @asked(

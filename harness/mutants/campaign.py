@@ -10,11 +10,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from crashmq.harness.guards.interrupts import (
-    held_back,
-    left_to_parent,
-    new_interpreters,
-)
+from crashmq.harness.guards.pools import mapped
 from crashmq.harness.mutants.examine import examine
 from crashmq.harness.mutants.hunt import Hunt
 from crashmq.harness.mutants.mutation import Edit, Mutant
@@ -69,14 +65,7 @@ class Campaign:
 
 def run_campaign(hunts: Sequence[Hunt], workers: int) -> Iterator[HuntRecord]:
     """Yield a row for each hunt, as they end."""
-    if workers == 1 or len(hunts) <= 1:
-        yield from map(examine, hunts)
-        return
-    context = new_interpreters()
-    with held_back():
-        pool = context.Pool(min(workers, len(hunts)), left_to_parent)
-    with pool:
-        yield from pool.imap_unordered(examine, hunts)
+    return mapped(workers, examine, hunts)
 
 
 @dataclass(frozen=True, slots=True)

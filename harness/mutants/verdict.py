@@ -68,7 +68,7 @@ def verdict_of(rows: Sequence[HuntRecord]) -> Verdict:
         if row.outcome == "defect"
     )
     doubts = [
-        f"{row.mutant} (seed {row.seed}): {row.message.partition(';')[0]}"
+        f"{row.mutant} (seed {row.seed}): {row.doubt}"
         for row in rows
         if row.outcome == "unconfirmed"
     ]

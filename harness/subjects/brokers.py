@@ -17,13 +17,10 @@ from crashmq.harness.subjects.capabilities import PutOfBroker
 from crashmq.harness.subjects.engine_config import broker_config_of
 from crashmq.harness.subjects.engine_messages import answer_of, put_of_broker
 from crashmq.models.files.message_delay_level import DelayLevels
+from crashmq.models.limits import QUEUES_OF_A_TOPIC
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import Observation, Skipped
 from crashmq.models.program import Setup
-
-TOPIC_QUEUES = 8
-"""A client that sends to a new topic asks for so many, all that a broker gives, since
-programs put into whatever queue they like."""
 
 
 class Brokers:
@@ -72,7 +69,7 @@ class Brokers:
         if self.broker is None or not is_topic(topic):
             return put()
         sender = self.broker.send_message_processor
-        return sender.put_in_its_topic(topic, put, TOPIC_QUEUES)
+        return sender.put_in_its_topic(topic, put, QUEUES_OF_A_TOPIC)
 
     def send(
         self,

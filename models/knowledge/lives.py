@@ -51,18 +51,20 @@ class Lives(Forked):
 
         None: that is unknown, or none of them is known to be.
         """
-        since = [self.ends.get(one) for one in range(run + 1, now + 1)]
-        known = [ends.get(queue, 0) for ends in since if ends is not None]
-        if queue[0] in self.deleted or len(known) < len(since):
-            return None
-        return min(known, default=None)
+        ends = self._ends_since(queue, run, now)
+        return None if ends is None else min(ends, default=None)
 
     def are_good(self, queue: QueueKey, offset: int, run: int, now: int) -> bool:
         """Whether an offset that a client has of ``run`` is certainly good in ``now``.
 
         It must lie in a queue of which nothing before it was lost in between.
         """
+        ends = self._ends_since(queue, run, now)
+        return ends is not None and all(offset <= end for end in ends)
+
+    def _ends_since(self, queue: QueueKey, run: int, now: int) -> list[int] | None:
+        """Where a queue ended at each start after ``run``; None: not all are known."""
         since = [self.ends.get(one) for one in range(run + 1, now + 1)]
-        return queue[0] not in self.deleted and all(
-            ends is not None and offset <= ends.get(queue, 0) for ends in since
-        )
+        known = [ends.get(queue, 0) for ends in since if ends is not None]
+        is_unknown = queue[0] in self.deleted or len(known) < len(since)
+        return None if is_unknown else known

@@ -27,6 +27,7 @@ from crashmq.models.history import (
     Step,
 )
 from crashmq.models.knowledge.promises import Promises
+from crashmq.models.limits import QUEUES_OF_A_TOPIC
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
     Deleted,
@@ -43,11 +44,6 @@ from crashmq.models.plain_state import Forked
 
 LIGHT = "%LMQ%"
 _PUTS = (PutMessage, PutBatch, SendMessage)
-QUEUES_OF_A_TOPIC = 8
-"""So many queues a topic gets at most, and as many programs ask for.
-
-Source: TopicConfigManager, its TBW102.
-"""
 OF_ITS_OWN: Final = {
     "TBW102": QUEUES_OF_A_TOPIC,
     SCHEDULE_TOPIC: DEFAULT_LEVELS.level_max,

@@ -31,10 +31,9 @@ from crashmq.models.files.record import (
     Bytes,
 )
 from crashmq.models.files.table_shapes import VERSION_FIELDS
-from crashmq.models.knowledge.topics import QUEUES_OF_A_TOPIC
 from crashmq.models.laws.judged import Judged
 from crashmq.models.laws.registry import law
-from crashmq.models.limits import BIT_MAP_BITS, FILTER_BITS
+from crashmq.models.limits import BIT_MAP_BITS, FILTER_BITS, QUEUES_OF_A_TOPIC
 from crashmq.models.verdict import Violation
 
 _READ_WRITE: Final = 6

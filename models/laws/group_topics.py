@@ -9,8 +9,9 @@ from typing import Any
 from crashmq.models.files.config_tables import TableTurn
 from crashmq.models.knowledge.group_configs import GroupConfig, config_in
 from crashmq.models.knowledge.progress import TopicsWritten
-from crashmq.models.knowledge.topics import QUEUES_OF_A_TOPIC, Shape, as_made
+from crashmq.models.knowledge.topics import Shape, as_made
 from crashmq.models.laws.registry import law
+from crashmq.models.limits import QUEUES_OF_A_TOPIC
 from crashmq.models.messages import MessageToPut
 from crashmq.models.ops import ChangeTopic, ConfigureGroup
 from crashmq.models.verdict import Violation

@@ -141,16 +141,7 @@ def suspend(draft: Draft) -> None:
         add(draft.drawn.together((suspends, pulls)))
     else:
         add(suspends)
-    if chance.one_in(LONG):
-        _wait_for_long(draft, client)
-    else:
-        _work_suspended(draft, client)
-    if chance.one_in(SELDOM):
-        return
-    add(resumes)
-    if chance.coin():
-        add(TurnConsumer(client, "rebalance"))
-    add(A_SECOND, TurnConsumer(client, "pull", 2), consumed_by(draft, client))
+    _stand_still(draft, client, (resumes,), (TurnConsumer(client, "rebalance"),))
 
 
 def _close(draft: Draft, client: str) -> None:
@@ -160,15 +151,27 @@ def _close(draft: Draft, client: str) -> None:
     add(Shutdown(), ChangeConfig("lets_read", False), Restart())
     if chance.coin():
         add(heard)
+    opens = (Shutdown(), ChangeConfig("lets_read", True), Restart())
+    _stand_still(draft, client, opens, (heard, TurnConsumer(client, "rebalance")))
+
+
+def _stand_still(
+    draft: Draft, client: str, ends: tuple[Op, ...], looks: tuple[Op, ...]
+) -> None:
+    """Add ops: a consumer gets nothing; mostly that ``ends``, and it goes on.
+
+    Perhaps it ``looks`` after its queues before that.
+    """
+    chance, add = draft.chance, draft.add
     if chance.one_in(LONG):
         _wait_for_long(draft, client)
     else:
         _work_suspended(draft, client)
     if chance.one_in(SELDOM):
         return
-    add(Shutdown(), ChangeConfig("lets_read", True), Restart())
+    add(*ends)
     if chance.coin():
-        add(heard, TurnConsumer(client, "rebalance"))
+        add(*looks)
     add(A_SECOND, TurnConsumer(client, "pull", 2), consumed_by(draft, client))
 
 

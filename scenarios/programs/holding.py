@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
-from crashmq.models.knowledge.topics import QUEUES_OF_A_TOPIC
-from crashmq.models.limits import SHORT_POLLING_MS, SUSPEND_MS
+from crashmq.models.limits import QUEUES_OF_A_TOPIC, SHORT_POLLING_MS, SUSPEND_MS
 from crashmq.models.ops import (
     AdvanceClock,
     ChangeConfig,

@@ -129,8 +129,6 @@ TIMED: tuple[ConsumerTask, ...] = ("pull", "clean")
 
 READS = (PullMessage, LookMessage, SearchOffset, QueryMessage)
 
-_CLEANS_QUEUES = RunService("clean_consume_queue", 3)
-
 _APART = 2 << 32  # from the seeds that programs are drawn by, and aimed by
 
 Twist = Callable[[Program, Chance], Program]
@@ -269,7 +267,8 @@ def _grown_old(program: Program, chance: Chance) -> Program:
         setup = replace(setup, cleans=True, reserved_hours=2)
     at = len(ops) - chance.below(len(ops) + 1)
     before = ops[:at]
-    of_log, of_queues = RunService("clean_commit_log", 3), _CLEANS_QUEUES
+    of_log = RunService("clean_commit_log", 3)
+    of_queues = RunService("clean_consume_queue", 3)
     cleans: tuple[Op, ...] = (of_log, of_queues)
     reads = tuple([op for op in ops if isinstance(op, READS)])
     if reads and chance.coin():

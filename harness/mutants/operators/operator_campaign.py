@@ -15,11 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from crashmq.harness.guards.interrupts import (
-    held_back,
-    left_to_parent,
-    new_interpreters,
-)
+from crashmq.harness.guards.pools import mapped
 from crashmq.harness.mutants.mutation import Edit, Mutant
 from crashmq.harness.mutants.operators.equivalent import equivalent_mutants
 from crashmq.harness.mutants.operators.generate import Drawing, Made, sample
@@ -56,7 +52,6 @@ Runner: TypeAlias = Callable[
 """Does a work on each task, and yields the rows as they are done, in any order."""
 
 LINED_SLICES = 40  # two rounds of a hunt
-POOL_CHUNK = 1
 
 
 class CannotGoOn(BadRequest):
@@ -283,17 +278,4 @@ def _compared(asked: tuple[OperatorRecord, Mutant, int]) -> OperatorRecord:
 
 def by_processes(workers: int) -> Runner:
     """A runner of so many processes, which are new interpreters."""
-    return partial(_by_processes, workers)
-
-
-def _by_processes(
-    workers: int, work: Callable[[Any], OperatorRecord], tasks: Sequence[Any]
-) -> Iterator[OperatorRecord]:
-    if workers == 1 or len(tasks) <= 1:
-        yield from map(work, tasks)
-        return
-    context = new_interpreters()
-    with held_back():
-        pool = context.Pool(min(workers, len(tasks)), left_to_parent)
-    with pool:
-        yield from pool.imap_unordered(work, tasks, POOL_CHUNK)
+    return partial(mapped, workers)
