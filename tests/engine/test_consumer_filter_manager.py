@@ -165,6 +165,40 @@ def test_a_group_that_is_gone_is_forgotten_after_a_day(store: StoreBuilder) -> N
     assert json.loads(manager.encode()) == {"filterDataByTopic": {}}
 
 
+@pytest.mark.parametrize(
+    "written",
+    [{"deadTime": -1}, {"bornTime": 1 << 60}, {"deadTime": 1 << 60}, {"bornTime": -1}],
+)
+def test_a_loaded_filter_is_gone_whatever_its_times_say(
+    store: StoreBuilder, written: dict[str, int]
+) -> None:
+    manager = opened_on(store)
+    manager.register_one("g", asked("a > 5"))
+    table = json.loads(manager.encode())
+    table["filterDataByTopic"]["T0"]["groupFilterData"]["g"].update(written)
+
+    manager.decode(json.dumps(table))
+
+    assert known(manager).is_dead
+    store.runtime.advance(DAY_MS)
+    assert json.loads(manager.encode()) == {"filterDataByTopic": {}}
+
+
+@pytest.mark.parametrize("written", [{"bornTime": -1}, {"bornTime": 0}])
+def test_a_loaded_filter_lives_again_whatever_its_birth(
+    store: StoreBuilder, written: dict[str, int]
+) -> None:
+    manager = opened_on(store)
+    manager.register_one("g", asked("a > 5"))
+    table = json.loads(manager.encode())
+    table["filterDataByTopic"]["T0"]["groupFilterData"]["g"].update(written)
+    manager.decode(json.dumps(table))
+
+    manager.register_one("g", asked("a > 5", version=9))
+
+    assert not known(manager).is_dead
+
+
 def test_a_load_finds_consumers_gone_and_covers_nothing_yet(
     store: StoreBuilder,
 ) -> None:
