@@ -22,8 +22,8 @@ _FILE_KINDS = ("commitlog", "consumequeue", "checkpoint", "abort", "directory", 
 # Of a crash in an op that had done no disk action yet, so that it has no place.
 _NO_ACTION = "none"
 _RECOVERIES = ("normal", "abnormal", "refused", "none")
-# The op that brings a crash about; the crash itself is counted in the op inside.
-_CARRIER = "During"
+# Ops of others; a crash in one of these is counted for that one.
+_CARRIERS = ("During", "Session")
 _TRACE_BEFORE = 40
 _TRACE_AFTER = 3
 _TRACES_MAX = 30  # findings that are shown with their traces
@@ -149,7 +149,7 @@ def page_of(figures: Figures, summary: Summary) -> Page:
             sum(point.violated for point in elsewhere),
         ),
         ops_never_crashed=[
-            op for op in figures.declared.ops if op not in crashed_in and op != _CARRIER
+            op for op in figures.declared.ops if op not in {*crashed_in, *_CARRIERS}
         ],
         crashes_by_op=crash_map(points, lambda p: (p.op, p.action), ops, _ACTIONS),
         recoveries=crash_map(

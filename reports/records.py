@@ -22,7 +22,11 @@ _SIZE_MAX = 1_000
 
 @dataclass(slots=True)
 class OpCount:
-    """How often one kind of op ended in one status; "" and 0 if it never ran."""
+    """How often one kind of op ended in one status; "" and 0 if it never ran.
+
+    An op within another one counts by itself; of ``During`` the status is that of what
+    happened meanwhile.
+    """
 
     op: str
     status: str

@@ -9,8 +9,17 @@ from dataclasses import dataclass, field
 from crashmq.engine.host.probe import recording
 from crashmq.models.files.found_state import kind_of_state
 from crashmq.models.files.store_image import StoreImage
-from crashmq.models.observations import Observation, Refused, Started, status_of
-from crashmq.models.ops import Crash, Op, innermost
+from crashmq.models.observations import (
+    Interleaved,
+    Interrupted,
+    InTurn,
+    Observation,
+    Refused,
+    Started,
+    status_of,
+)
+from crashmq.models.ops import Crash, DiskFault, Op, innermost
+from crashmq.models.within import each_within
 from crashmq.reports.records import CrashRecord, OpCount, ProbeHit, StateCount
 
 _FILE_KINDS = ("commitlog", "consumequeue", "checkpoint", "abort", "lock")
@@ -40,9 +49,11 @@ class Counted:
         return cls(until.enter_context(recording()))
 
     def saw_op(self, op: Op, seen: Observation) -> None:
-        """Count an op of the program."""
-        key = type(op).__name__, status_of(seen)
-        self.ops[key] = self.ops.get(key, 0) + 1
+        """Count an op of the program, and each that ran within it by itself."""
+        for one, of in each_within(op, seen):
+            if not isinstance(one, Crash | DiskFault):
+                key = type(one).__name__, _came_to(of)
+                self.ops[key] = self.ops.get(key, 0) + 1
 
     def saw_start(self, found: StoreImage, seen: Observation) -> None:
         """Count a start on these files, which came to ``seen``."""
@@ -102,6 +113,14 @@ class Counted:
 def name_of(op: Op) -> str:
     """The kind of an op, or of the one that something happens during."""
     return type(innermost(op)).__name__
+
+
+def _came_to(seen: Observation) -> str:
+    """One word: of an op with others in it, what happened during it, or its kind."""
+    if isinstance(seen, Interrupted):
+        return _came_to(seen.event)
+    is_of_several = isinstance(seen, Interleaved | InTurn)
+    return type(seen).__name__ if is_of_several else status_of(seen)
 
 
 def _recovery(seen: Observation) -> str:

@@ -11,18 +11,11 @@ from typing import NamedTuple
 
 from crashmq.models.history import Step
 from crashmq.models.knowledge.seen import Seen
-from crashmq.models.observations import (
-    Failed,
-    Interleaved,
-    Interrupted,
-    InTurn,
-    Observation,
-    Positions,
-    PutStatus,
-)
-from crashmq.models.ops import During, Event, RunService, Session, Together
+from crashmq.models.observations import Failed, Observation, Positions, PutStatus
+from crashmq.models.ops import Event, RunService
 from crashmq.models.plain_state import Forked
 from crashmq.models.program import COMMIT_THOROUGH_MS, FLUSH_THOROUGH_MS, Setup
+from crashmq.models.within import each_within
 
 DELETION = "delete_topic"
 FLUSHES = frozenset({"flush_commit_log", "flush_consume_queue", "flush_index"})
@@ -140,13 +133,9 @@ class Debts(Forked):
 
 def _raised(op: Event, seen: Observation) -> set[str]:
     """The services of which a round raised an OSError."""
-    match op, seen:
-        case RunService(service), Failed(error="OSError"):
-            return {service}
-        case During(inner, _, event), Interrupted(of_inner, of_event):
-            return _raised(inner, of_inner) | _raised(event, of_event)
-        case (Together(ops), Interleaved(of_ops)) | (Session(ops), InTurn(of_ops)):
-            found = [_raised(one, of) for one, of in zip(ops, of_ops, strict=True)]
-            return set().union(*found)
-        case _:
-            return set()
+    return {
+        one.service
+        for one, of in each_within(op, seen)
+        if isinstance(one, RunService) and isinstance(of, Failed)
+        if of.error == "OSError"
+    }

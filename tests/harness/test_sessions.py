@@ -55,6 +55,11 @@ def run(*ops: Op) -> EpisodeResult:
     return result
 
 
+def counts(*ops: Op) -> dict[tuple[str, str], int]:
+    """What the record of an episode says of ops, by kind and status."""
+    return {(one.op, one.status): one.times for one in run(*ops).record.op_counts}
+
+
 def seen(result: EpisodeResult, number: int = 0) -> Observation:
     return next(s.observation for s in result.trace if s.number == number)
 
@@ -208,3 +213,25 @@ def test_drawn_sessions_keep_every_op_and_leave_two_callers() -> None:
 
     assert lengths == {2, 3, 4}
     assert in_sessions(SeededChance(5, 0), ops[:2]) == ops[:2]
+
+
+def test_a_record_counts_each_op_of_a_session_by_itself() -> None:
+    assert counts(REPUT, Together((TWO, OTHER))) == {
+        ("RunService", "Ran"): 1,
+        ("Together", "Interleaved"): 1,
+        ("Session", "InTurn"): 1,
+        ("PutMessage", "PUT_OK"): 2,
+        ("PullMessage", "NO_MATCHED_LOGIC_QUEUE"): 1,
+    }
+
+
+def test_a_record_counts_what_happened_during_an_op_and_the_op() -> None:
+    assert counts(During(PUT, 1, REPUT)) == {
+        ("During", "Ran"): 1,
+        ("PutMessage", "PUT_OK"): 1,
+        ("RunService", "Ran"): 1,
+    }
+    assert counts(During(PUT, 1, Crash("process_kill")), Restart()) == {
+        ("During", "Crashed"): 1,
+        ("Restart", "Started"): 1,
+    }
