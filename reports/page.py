@@ -42,13 +42,26 @@ class LawCell:
 
 @dataclass(frozen=True, slots=True)
 class LawRow:
-    """One law over all scenarios, with cells in the order of the scenarios."""
+    """One law over all scenarios, with cells in the order of the scenarios.
+
+    ``whole`` is the sum of the cells; required if a scenario requires it in vain.
+    """
 
     law: str
     sentence: str
     catalogue: str
-    state: str
+    whole: LawCell
     cells: tuple[LawCell, ...]
+
+    @property
+    def state(self) -> str:
+        """``violated``, ``unknown``, ``checked`` or ``vacuous``."""
+        return self.whole.state
+
+    @property
+    def asked_in(self) -> int:
+        """The number of scenarios in which it was asked."""
+        return sum(cell.checks > 0 for cell in self.cells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,18 +214,20 @@ def law_rows(figures: Figures) -> list[LawRow]:
             numbers = (row.checks, row.violations, row.unknown) if row else (0, 0, 0)
             is_required = law in declared.required_laws.get(scenario, [])
             cells.append(LawCell(*numbers, is_required, _state(*numbers)))
-        sums = [
-            sum(n)
-            for n in zip(
-                *((c.checks, c.violations, c.unknown) for c in cells), strict=True
-            )
-        ]
-        sentence, catalogue = (
-            about.get(law, "") for about in (declared.laws, declared.catalogue)
-        )
-        state = _state(*sums) if sums else "vacuous"
-        rows.append(LawRow(law, sentence, catalogue, state, tuple(cells)))
+        sentence = declared.laws.get(law, "")
+        catalogue = declared.catalogue.get(law, "")
+        rows.append(LawRow(law, sentence, catalogue, _sum_of(cells), tuple(cells)))
     return rows
+
+
+def _sum_of(cells: Sequence[LawCell]) -> LawCell:
+    numbers = (
+        sum(cell.checks for cell in cells),
+        sum(cell.violations for cell in cells),
+        sum(cell.unknown for cell in cells),
+    )
+    is_missing = any(cell.required and not cell.checks for cell in cells)
+    return LawCell(*numbers, is_missing, _state(*numbers))
 
 
 def excuses_of(figures: Figures, mostly: Sequence[str]) -> Excuses:

@@ -165,11 +165,15 @@ class Topics(Forked):
     def _may_change(self, op: ChangeTopic) -> None:
         topic = op.topic
         told = Shape(op.read_queues, op.write_queues, op.is_writeable)
-        possible = self.shapes_of(topic) | {told}
-        if possible != {as_made(topic)}:  # else it may not even be there
-            self.shapes[topic] = possible
+        self._may_be(topic, frozenset({told}))
         self.changed |= {topic}
         self.possible |= {topic}
+
+    def _may_be(self, topic: str, told: frozenset[Shape]) -> None:
+        """Record what else a topic may be from now on, if it is there."""
+        possible = self.shapes_of(topic) | told
+        if possible != {as_made(topic)}:  # else it may not even be there
+            self.shapes[topic] = possible
 
     def _has_changed(self, op: ChangeTopic) -> None:
         told = Shape(op.read_queues, op.write_queues, op.is_writeable)
@@ -205,9 +209,9 @@ class Topics(Forked):
             is_sure = is_made and step.is_alone and not step.fails_calls
             if is_sure and step.crash is None and not self.is_doubtful:
                 self.sure |= {topic}
+                self.shapes[topic] = told
             else:
-                told |= self.shapes_of(topic)
-            self.shapes[topic] = told
+                self._may_be(topic, told)
             self.changed |= {topic}
             self.possible |= {topic}
 
