@@ -285,10 +285,14 @@ class StoreImage:
 
 def _live(units: tuple[Unit, ...], minimum: int) -> tuple[Unit, ...]:
     for number, unit in enumerate(units):
-        expired = 0 <= unit.phy_offset < minimum
-        if not expired and (unit.phy_offset or not unit.is_pre_blank):
+        has_expired = _has_expired(unit, minimum)
+        if not has_expired and (unit.phy_offset or not unit.is_pre_blank):
             return units[number:] if number else units
     return ()
+
+
+def _has_expired(unit: Unit, minimum: int) -> bool:
+    return 0 <= unit.phy_offset < minimum
 
 
 def _without_rotten(
@@ -296,11 +300,15 @@ def _without_rotten(
 ) -> tuple[Unit, ...]:
     """The live units without broken ones of expired records at the front.
 
-    Those have queue_offsets before that of the queue's first record, and point at no
-    record.
+    Those point at no record, and lie before the unit of the queue's first record; if
+    the log has none of the queue, before a unit that has expired.
     """
     asked = log.unit_tuples.get(queue.key)
-    before = asked[0][0] - live[0].queue_offset if asked and live else 0
+    if asked and live:
+        before = asked[0][0] - live[0].queue_offset
+    else:
+        gone = [_has_expired(unit, log.min_phy_offset) for unit in live]
+        before = len(gone) - gone[::-1].index(True) if True in gone else 0
     if before <= 0:
         return live
     for number, unit in enumerate(live[:before]):

@@ -192,28 +192,33 @@ class Topics(Forked):
             self.changed |= {topic}
 
     def may_be_asked_for(self, step: Step) -> None:
-        """Record topics that a step may make with the queues that producers ask for.
+        """Record topics that a step may make for producers, with the queues they ask for.
 
         Source: TopicConfigManager#createTopicInSendMessageMethod.
         """
         for op in step.acts:
-            if not isinstance(op, SendMessage) or op.asks_queues == QUEUES_OF_A_TOPIC:
+            if not isinstance(op, SendMessage):
                 continue
             topic, is_there = op.topic, op.topic in self.sure - self.half_deleted
             is_made_so = topic.startswith(_OURS) or topic in {*OF_ITS_OWN, *NOT_SENT_TO}
             if is_made_so or (is_there and not step.deletions):
                 continue
-            queues = max(0, min(op.asks_queues, QUEUES_OF_A_TOPIC))
-            told = frozenset({Shape(queues, queues)})
-            is_made = SendAnswered in step.kinds and topic not in self.possible
-            is_sure = is_made and step.is_alone and not step.fails_calls
-            if is_sure and step.crash is None and not self.is_doubtful:
-                self.sure |= {topic}
-                self.shapes[topic] = told
-            else:
-                self._may_be(topic, told)
-            self.changed |= {topic}
+            if op.asks_queues != QUEUES_OF_A_TOPIC:
+                self._may_be_made_as_asked(op, step)
             self.possible |= {topic}
+
+    def _may_be_made_as_asked(self, op: SendMessage, step: Step) -> None:
+        """Record what a topic may be that a producer may be the first to name."""
+        topic, queues = op.topic, max(0, min(op.asks_queues, QUEUES_OF_A_TOPIC))
+        told = frozenset({Shape(queues, queues)})
+        is_made = SendAnswered in step.kinds and topic not in self.possible
+        is_sure = is_made and step.is_alone and not step.fails_calls
+        if is_sure and step.crash is None and not self.is_doubtful:
+            self.sure |= {topic}
+            self.shapes[topic] = told
+        else:
+            self._may_be(topic, told)
+        self.changed |= {topic}
 
     def may_be_made_in_vain(self, step: Step) -> None:
         """Record the topics of puts of which a call failed: a start may find them.
