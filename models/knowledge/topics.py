@@ -192,7 +192,7 @@ class Topics(Forked):
             self.changed |= {topic}
 
     def may_be_asked_for(self, step: Step) -> None:
-        """Record topics that a step may make for producers, with the queues they ask for.
+        """Record topics that a step may make, with the queues that producers ask for.
 
         Source: TopicConfigManager#createTopicInSendMessageMethod.
         """
