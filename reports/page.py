@@ -203,11 +203,11 @@ def crash_name(point: CrashPoint) -> str:
 
 
 def law_rows(figures: Figures) -> list[LawRow]:
-    """Every declared or seen law by id, with one cell per scenario."""
+    """Every declared or seen law by its number, with one cell per scenario."""
     seen = {(row.law, row.scenario): row for row in figures.laws}
     declared = figures.declared
     rows = []
-    for law in sorted({row.law for row in figures.laws}):
+    for law in sorted({row.law for row in figures.laws}, key=_by_number):
         cells = []
         for scenario in figures.scenario_names:
             row = seen.get((law, scenario))
@@ -218,6 +218,11 @@ def law_rows(figures: Figures) -> list[LawRow]:
         catalogue = declared.catalogue.get(law, "")
         rows.append(LawRow(law, sentence, catalogue, _sum_of(cells), tuple(cells)))
     return rows
+
+
+def _by_number(law: str) -> tuple[str, int, str]:
+    prefix, _, number = law.rpartition("-")
+    return prefix, int(number) if number.isdecimal() else 0, law
 
 
 def _sum_of(cells: Sequence[LawCell]) -> LawCell:

@@ -89,6 +89,15 @@ def test_a_law_is_as_bad_as_its_worst_check(
     )
 
 
+def test_laws_come_by_their_numbers_with_their_sums() -> None:
+    laws = [LawChecks(f"CL-{n}", "power_loss", n, 0, 0) for n in (10, 9)]
+
+    rows = law_rows(clean(laws=laws))
+
+    told = [(row.law, row.whole.checks, row.asked_in) for row in rows]
+    assert told == [("CL-9", 9, 1), ("CL-10", 10, 1)]
+
+
 def test_an_op_that_never_ran_has_an_empty_bar() -> None:
     bars = op_bars(clean(ops=[OpCount("PutMessage", "PUT_OK", 3)])).bars
 
