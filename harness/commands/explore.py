@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import time
 from collections.abc import Iterator
@@ -160,7 +159,7 @@ def command(**typed: Any) -> None:
 def _crash_all(asked: Asked, disks: tuple[str, ...]) -> int:
     """Crash histories at every disk action; returns the exit code."""
     target, out, ops = asked.target, asked.out, asked.ops
-    count = asked.workers or len(os.sched_getaffinity(0))
+    count = asked.count
     name, bug = "", mutant_named(asked.mutant)
     whole = _limits(replace(WHOLE, depth=asked.depth), asked)
     drawn = _limits(Limits(depth=asked.depth), asked)

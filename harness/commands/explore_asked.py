@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +36,11 @@ class Asked:
     out: Path | None
 
     @property
+    def count(self) -> int:
+        """How many processes."""
+        return self.workers or len(os.sched_getaffinity(0))
+
+    @property
     def is_of_theirs(self) -> bool:
         """Whether the store is the user's own, not crashmq's engine."""
         return self.subject not in (None, "", OURS)
@@ -47,12 +53,18 @@ def explored_each(asked: Asked) -> int | None:
         return None
     theirs = asked.subject if asked.is_of_theirs else None
     target = Target(asked.target, asked.mutant, asked.seed, asked.histories, theirs)
-    budget, out = asked.budget, asked.out
+    budget, count, out = asked.budget, asked.count, asked.out
     if asked.is_of_theirs:
-        return run_kills(target, ops=asked.ops, budget=budget, out=out)
-    if asked.schedules is not None:
-        bound = asked.schedules
-        return run_schedules(
-            target, bound=bound, clients=asked.clients, budget=budget, out=out
+        return run_kills(target, ops=asked.ops, budget=budget, workers=count, out=out)
+    if asked.schedules is None:
+        return run_failures(
+            target, ops=asked.ops, budget=budget, workers=count, out=out
         )
-    return run_failures(target, ops=asked.ops, budget=budget, out=out)
+    return run_schedules(
+        target,
+        bound=asked.schedules,
+        clients=asked.clients,
+        budget=budget,
+        workers=count,
+        out=out,
+    )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -25,6 +27,7 @@ from crashmq.harness.commands.output import Progress, say
 from crashmq.harness.episodes.running import runner_of
 from crashmq.harness.failures.case_file import SUFFIX, CaseFile
 from crashmq.harness.guards.interrupts import INTERRUPTS
+from crashmq.harness.guards.pools import is_stopped, worked_off
 from crashmq.harness.subjects.named import OURS
 from crashmq.models.ops import EVERYTHING
 from crashmq.models.program import Program
@@ -98,6 +101,17 @@ class Target:
             yield program_for(SCENARIOS[self.scenario], self._seed, episode, can)
 
 
+@dataclass(frozen=True, slots=True)
+class History:
+    """One history to try: the ``number``-th of its target, for ``share_s`` at most."""
+
+    number: int
+    program: Program
+    scenario: str
+    bug: str
+    share_s: float
+
+
 def try_each(
     target: Target,
     cut: Callable[[Program], Program | None],
@@ -105,43 +119,61 @@ def try_each(
     budget: float,
     nothing: str,
     share: float = 1.0,
+    *,
+    workers: int = 1,
 ) -> list[T]:
-    """Try all histories until time is over, each for at most its share of it.
+    """Try all histories until time is over; returns the result of each, in order.
 
     An interrupt ends the time.
 
+    Args:
+        target: the case or scenario.
+        cut: the part of a program to try; None: none of it.
+        try_all: tries a history until time is over; it is sent to the workers.
+        budget: in seconds.
+        nothing: what to say if there is nothing to try.
+        share: of the budget, for each history at most.
+        workers: how many processes; a case has one history, so it is tried by one.
+
     Raises:
-        BadInput: there is nothing to try; ``nothing`` says why.
+        BadInput: there is nothing to try.
     """
-    seen: list[T] = []
-    visited, ends = 0, time.monotonic() + budget
-    share_s = budget * share
-    stops = ends
-
-    def is_over() -> bool:
-        return time.monotonic() > stops
-
-    with planted(target.bug), Progress("explore") as progress:
-        for program in target.programs(cut):
-            if time.monotonic() > ends:
-                break
-            stops = min(ends, time.monotonic() + share_s)
-            try:
-                one = try_all(program, target.scenario, is_over)
-                seen.append(one)
+    count = 1 if target.is_case else workers
+    share_s = budget * min(1.0, share * count)
+    histories = (
+        History(number, program, target.scenario, target.bug, share_s)
+        for number, program in enumerate(target.programs(cut))
+    )
+    seen: dict[int, T] = {}
+    visited, began = 0, time.monotonic()
+    work = partial(_try_one, try_all)
+    with Progress("explore") as progress:
+        try:
+            for number, one in worked_off(count, work, histories, began + budget):
+                seen[number] = one
                 visited += one.visited
-                spent = int(min(budget, budget - (ends - time.monotonic())))
+                spent = int(min(budget, time.monotonic() - began))
                 detail = f"s; {visited:,} runs of {len(seen):,} histories"
                 progress.update(spent, int(budget), detail)
-            except KeyboardInterrupt:
-                INTERRUPTS.take()
-                say("crashmq: interrupted.", err=True)
-                break
+        except KeyboardInterrupt:
+            INTERRUPTS.take()
+            say("crashmq: interrupted.", err=True)
     if not seen and INTERRUPTS.seen:
         raise SystemExit(INTERRUPTED)
     if not seen:
         raise BadInput(nothing)
-    return seen
+    return [seen[number] for number in sorted(seen)]
+
+
+def _try_one(try_all: TryAll[T], history: History, deadline: float) -> tuple[int, T]:
+    """Try one history; returns its number and the result."""
+    stops = min(deadline, time.monotonic() + history.share_s)
+
+    def is_over() -> bool:
+        return time.monotonic() > stops or is_stopped()
+
+    with planted(history.bug):
+        return history.number, try_all(history.program, history.scenario, is_over)
 
 
 def end(

@@ -12,7 +12,7 @@ from crashmq.models.program import Program
 
 
 def run_failures(
-    target: Target, *, ops: int | None, budget: float, out: Path | None
+    target: Target, *, ops: int | None, budget: float, workers: int, out: Path | None
 ) -> int:
     """Fail each disk call of the ops of a case, or of a scenario's programs."""
 
@@ -20,7 +20,7 @@ def run_failures(
         return replace(program, ops=program.ops[:ops]) if program.ops else None
 
     nothing = f"{target.text}: there is no op in it. Name a case that has one."
-    seen = try_each(target, cut, explore_failures, budget, nothing)
+    seen = try_each(target, cut, explore_failures, budget, nothing, workers=workers)
     closed, left = sum(one.is_closed for one in seen), sum(one.open for one in seen)
     visited, calls = sum(one.visited for one in seen), sum(one.calls for one in seen)
     say(f"  histories  {len(seen):,}, of which {closed:,} CLOSED")

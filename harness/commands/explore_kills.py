@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from crashmq.harness.commands.arguments import subject_at
 from crashmq.harness.commands.explore_each import Target, end, try_each
 from crashmq.harness.commands.output import say
 from crashmq.harness.episodes.running import runner_of
-from crashmq.harness.explore.kills import explore_kills
+from crashmq.harness.explore.kills import Kills, explore_kills
 from crashmq.models.program import Program
 
 
 def run_kills(
-    target: Target, *, ops: int | None, budget: float, out: Path | None
+    target: Target, *, ops: int | None, budget: float, workers: int, out: Path | None
 ) -> int:
     """Kill the store during each op of a case, or of a scenario's programs."""
 
@@ -23,8 +25,8 @@ def run_kills(
 
     assert target.subject is not None, "it is for a store that is not ours"
     nothing = f"{target.text}: there is no op in it. Name a case that has one."
-    try_all = partial(explore_kills, run=runner_of(target.subject))
-    seen = try_each(target, cut, try_all, budget, nothing)
+    try_all = partial(_kills_of, store=target.subject.name)
+    seen = try_each(target, cut, try_all, budget, nothing, workers=workers)
     closed, left = sum(one.is_closed for one in seen), sum(one.open for one in seen)
     visited = sum(one.visited for one in seen)
     say(f"  histories  {len(seen):,}, of which {closed:,} CLOSED")
@@ -40,3 +42,10 @@ def run_kills(
         "budget_seconds": budget,
     }
     return end(target, seen, out, summary, f"--subject {target.subject.name}")
+
+
+def _kills_of(
+    program: Program, scenario: str, is_over: Callable[[], bool], store: str
+) -> Kills:
+    run = runner_of(subject_at(store))
+    return explore_kills(program, scenario, is_over, run=run)

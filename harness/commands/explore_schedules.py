@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from crashmq.harness.commands.explore_each import Target, end, try_each
@@ -25,6 +26,7 @@ def run_schedules(
     bound: int,
     clients: int | None,
     budget: float,
+    workers: int,
     out: Path | None,
 ) -> int:
     """Explore schedules of a case or a scenario's programs; returns the exit code.
@@ -34,6 +36,7 @@ def run_schedules(
         bound: the most preemptions.
         clients: how many ops begin at the same time, each a client's; None: any number.
         budget: in seconds.
+        workers: how many processes.
         out: where to save; None: nowhere.
     """
 
@@ -45,11 +48,6 @@ def run_schedules(
             program if target.is_case else replace(program, ops=program.ops[: at + 1])
         )
 
-    def try_all(
-        program: Program, scenario: str, is_over: Callable[[], bool]
-    ) -> Schedules:
-        return explore_schedules(program, scenario, bound=bound, is_over=is_over)
-
     of_clients = "" if clients is None else f" as those of {clients} clients"
     nothing = (
         f"{target.text}: its ops never begin at the same time{of_clients}, so there is "
@@ -57,7 +55,8 @@ def run_schedules(
         f"`contention`."
     )
     share = 1.0 if target.is_case else 1 / min(_MANY, target.histories or _MANY)
-    seen = try_each(target, cut, try_all, budget, nothing, share)
+    try_all = partial(_schedules_of, bound=bound)
+    seen = try_each(target, cut, try_all, budget, nothing, share, workers=workers)
     closed, left = sum(one.is_closed for one in seen), sum(one.open for one in seen)
     visited = sum(one.visited for one in seen)
     outcomes = sum(len(one.outcomes) for one in seen)
@@ -79,3 +78,9 @@ def run_schedules(
     }
     asked = f"--schedules {bound}" + (f" --clients {clients}" if clients else "")
     return end(target, seen, out, summary, asked)
+
+
+def _schedules_of(
+    program: Program, scenario: str, is_over: Callable[[], bool], bound: int
+) -> Schedules:
+    return explore_schedules(program, scenario, bound=bound, is_over=is_over)

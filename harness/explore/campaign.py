@@ -8,25 +8,18 @@ up in any order. A planted bug is planted in each process.
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from itertools import count, islice
-from typing import Protocol
+from itertools import count
 
 from crashmq.harness.explore.certificate import Certificate
 from crashmq.harness.explore.closing import to_close
 from crashmq.harness.explore.crash_point import CrashPoint, record
 from crashmq.harness.explore.explorer import Explorer, Found
 from crashmq.harness.explore.limits import Limits
-from crashmq.harness.guards.interrupts import (
-    held_back,
-    left_to_parent,
-    new_interpreters,
-)
+from crashmq.harness.guards.pools import is_stopped, worked_off
 from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import applied
 from crashmq.models.program import Program
@@ -35,17 +28,6 @@ from crashmq.scenarios.catalogue.small_worlds import nodes
 from crashmq.scenarios.programs.workload import program_for
 
 LENGTHS = (2, 4, 3, 6, 5, 9, 4, 14, 7, 3, 24, 10)  # ops of a history; short ones often
-WAITING_A_WORKER = 2
-PATIENT_S = 1.0  # after an interrupt, for what workers have found by then
-
-
-class Stop(Protocol):
-    """A number in memory shared with the workers; nonzero tells them to stop."""
-
-    value: int
-
-
-_stop: list[Stop] = []  # in a worker, its parent's
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +155,7 @@ def _run_job(job: Job, deadline: float) -> Result:
         job.scenario,
         job.limits,
         seed=job.seed,
-        is_over=lambda: time.monotonic() >= deadline or _is_stopped(),
+        is_over=lambda: time.monotonic() >= deadline or is_stopped(),
     )
     with applied(MUTANTS[job.mutant]) if job.mutant else nullcontext():
         history = record(job.program, job.scenario)
@@ -203,53 +185,6 @@ def run_jobs(jobs: Iterator[Job], workers: int, budget_s: float) -> Iterator[Res
     At Ctrl-C the running jobs are stopped; the results that arrive soon are yielded,
     and then KeyboardInterrupt is raised.
     """
-    deadline = time.monotonic() + budget_s
-    if workers == 1:
-        for job in jobs:
-            if time.monotonic() >= deadline:
-                yield _unfinished()
-                return
-            yield run_job(job, deadline)
-        return
-    context = new_interpreters()
-    stop = context.RawValue("b", 0)
-    with ProcessPoolExecutor(workers, context, _be_a_worker, (stop,)) as pool:
-        waiting: set[Future[Result]] = set()
-        try:
-            while time.monotonic() < deadline:
-                for job in islice(jobs, workers * WAITING_A_WORKER - len(waiting)):
-                    with held_back():  # it may start a worker
-                        waiting.add(pool.submit(run_job, job, deadline))
-                if not waiting:
-                    return
-                done = wait(waiting, return_when=FIRST_COMPLETED).done
-                waiting -= done
-                yield from (each.result() for each in done)
-            yield from (each.result() for each in waiting)
-            if next(jobs, None) is not None:
-                yield _unfinished()
-        except KeyboardInterrupt:
-            stop.value = 1
-            left = [each for each in waiting if not each.cancel()]
-            done = wait(left, timeout=PATIENT_S).done
-            yield from (each.result() for each in done)
-            for child in multiprocessing.active_children():
-                child.kill()  # it has found nothing yet: it is still being started
-            raise
-        finally:
-            stop.value = 1
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _unfinished() -> Result:
-    return Result(Certificate(stopped_early=True))
-
-
-def _be_a_worker(stop: Stop) -> None:
-    left_to_parent()
-    _stop.append(stop)
-
-
-def _is_stopped() -> bool:
-    """In a worker: whether the parent has asked it to stop."""
-    return bool(_stop) and bool(_stop[-1].value)
+    yield from worked_off(workers, run_job, jobs, time.monotonic() + budget_s)
+    if next(jobs, None) is not None:
+        yield Result(Certificate(stopped_early=True))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from itertools import islice
+from typing import Protocol, TypeVar
 
 from crashmq.harness.guards.interrupts import (
     held_back,
@@ -13,6 +17,18 @@ from crashmq.harness.guards.interrupts import (
 
 Task = TypeVar("Task")
 Row = TypeVar("Row")
+
+WAITING_A_WORKER = 2
+PATIENT_S = 1.0  # after an interrupt, for what workers have found by then
+
+
+class Stop(Protocol):
+    """A number in memory shared with the workers; nonzero tells them to stop."""
+
+    value: int
+
+
+_stop: list[Stop] = []  # in a worker, its parent's
 
 
 def mapped(
@@ -30,3 +46,66 @@ def mapped(
         pool = context.Pool(min(workers, len(tasks)), left_to_parent)
     with pool:
         yield from pool.imap_unordered(work, tasks)
+
+
+def worked_off(
+    workers: int,
+    work: Callable[[Task, float], Row],
+    tasks: Iterator[Task],
+    deadline: float,
+) -> Iterator[Row]:
+    """Yield the row of each task as it ends, in any order; none begins too late.
+
+    With one worker the work is done here, in order. Only tasks that are begun are taken
+    from ``tasks``. At Ctrl-C the running tasks are told to stop, see ``is_stopped``;
+    the rows that arrive soon are yielded, and then KeyboardInterrupt is raised.
+
+    Args:
+        workers: how many processes; each is a new interpreter.
+        work: does a task until the deadline, which is its second argument.
+        tasks: what to do; endless, maybe.
+        deadline: when time is over, by ``time.monotonic``.
+    """
+    if workers == 1:
+        while time.monotonic() < deadline:
+            task = next(tasks, None)
+            if task is None:
+                return
+            yield work(task, deadline)
+        return
+    context = new_interpreters()
+    stop = context.RawValue("b", 0)
+    with ProcessPoolExecutor(workers, context, _be_a_worker, (stop,)) as pool:
+        waiting: set[Future[Row]] = set()
+        try:
+            while time.monotonic() < deadline:
+                for task in islice(tasks, workers * WAITING_A_WORKER - len(waiting)):
+                    with held_back():  # it may start a worker
+                        waiting.add(pool.submit(work, task, deadline))
+                if not waiting:
+                    return
+                done = wait(waiting, return_when=FIRST_COMPLETED).done
+                waiting -= done
+                yield from (each.result() for each in done)
+            yield from (each.result() for each in waiting)
+        except KeyboardInterrupt:
+            stop.value = 1
+            left = [each for each in waiting if not each.cancel()]
+            done = wait(left, timeout=PATIENT_S).done
+            yield from (each.result() for each in done)
+            for child in multiprocessing.active_children():
+                child.kill()  # it has found nothing yet: it is still being started
+            raise
+        finally:
+            stop.value = 1
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def is_stopped() -> bool:
+    """In a worker of ``worked_off``: whether its parent has told it to stop."""
+    return bool(_stop) and bool(_stop[-1].value)
+
+
+def _be_a_worker(stop: Stop) -> None:
+    left_to_parent()
+    _stop.append(stop)

@@ -190,3 +190,23 @@ def test_schedules_of_a_scenario_are_those_of_its_programs() -> None:
 
     assert result.exit_code == 0, result.output
     assert "3, of which 3 CLOSED" in result.output
+
+
+@pytest.mark.slow
+def test_workers_find_what_one_finds_and_count_the_same(tmp_path: Path) -> None:
+    of_five = ("interleavings", "--schedules", 0, "--histories", 5)
+    told = []
+    for workers in (1, 2):
+        out = tmp_path / f"by{workers}"
+        mutant = ("--mutant", "R22", "--workers", workers, "--out", out)
+        assert crashmq(*of_five, *mutant).exit_code == 1
+        cases = sorted(out.glob("cases/*"))
+        told.append(
+            (
+                json.loads((out / "summary.json").read_text()),
+                [(case.name, case.read_text()) for case in cases],
+            )
+        )
+
+    assert told[0] == told[1]
+    assert told[0][1]
