@@ -134,7 +134,12 @@ def _has_one_copy(at: MessageConsumed) -> bool:
     return at.unique_key not in at.known.consumption.owed.doubled
 
 
-@asked(no_offset_passes_a_message, on=GroupIsAt, needs=(Fact.UNDAMAGED_LOG,))
+@asked(
+    no_offset_passes_a_message,
+    on=GroupIsAt,
+    # By the ends of queues a broker tells whose offsets are of before a loss.
+    needs=(Fact.UNDAMAGED_LOG, Fact.ENDS_ARE_OURS),
+)
 def _ask_con_1(at: GroupIsAt) -> Breaches:
     return no_offset_passes_a_message.judge(at.key, at.offset, at.passed)
 

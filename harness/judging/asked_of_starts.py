@@ -140,7 +140,8 @@ _crash_proof((marked_bytes_are_unchanged, record_of_deletions_is_whole))
 @asked(
     marks_never_move_backwards,
     on=FilesFound,
-    needs=AFTER_A_CRASH,
+    # A start that was cut short may have lowered a time for what it missed.
+    needs=(*AFTER_A_CRASH, Fact.WRITTEN_STAYS),
     where=lambda at: at.known.checkpoint is not None and at.image.has_checkpoint,
 )
 def _ask_cp_4_at_files_found(at: FilesFound) -> Breaches:
