@@ -102,8 +102,10 @@ def saw_failed(at: At, event: Consumed | ListenerReturned, at_ms: int) -> None:
         return
     unique_key = key_in(event.record)
     kept = share.without_failed(unique_key, event.queue_offset)
-    # Else the broker may have it and not have told so, or the wait may be over.
-    if at.step.crash is None and not at.step.sets_back:
+    # Else the broker may have it and not have told so, or the wait may be over, or the
+    # listener was called before the queue was begun anew.
+    is_sure = at.step.crash is None and not at.step.sets_back
+    if is_sure and not begins_beside(at, queue):
         waits = _waits_ms(at, queue.client)
         one = Failed(unique_key, event.queue_offset, at_ms, event.tries, *waits)
         kept += (one,)
