@@ -429,7 +429,7 @@ def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
     op = known.living.get(queue.client)
     unique_key = key_in(event.record)
     is_orderly = op is not None and op.is_orderly
-    if not is_orderly and begins_beside(at, queue):
+    if not known.is_locking(queue.client) and begins_beside(at, queue):
         share = None  # it may be a message of before
         known.was_cut_short(queue, unique_key)
     passed = known.passed_over(key, at.known.model, event.queue_offset)
