@@ -64,7 +64,7 @@ class Mutant:
         trigger: a program that is red with the mutant and green without; no ops if none
             is known.
         as_shipped: whether RocketMQ still behaves so.
-        component: the part of the store, as the catalogue names it.
+        component: the part of the store, the broker or the consumer that it is in.
         difficulty: 1 (any restart shows it) to 5 (several rare things together); 0 if
             nobody has judged it.
         needs: what must happen for it to show, in the catalogue's words.

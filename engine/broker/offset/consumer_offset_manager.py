@@ -331,14 +331,15 @@ class ConsumerOffsetManager:
 
         A pending reset of ``target`` on the topic is dropped.
 
-        Source: ConsumerOffsetManager#cloneOffset, after which a pending reset stays.
+        Source: ConsumerOffsetManager#cloneOffset, after which a pending reset stays,
+        and which also copies an edited table's row without offsets.
         """
         if source == target:
             return
         with self._lock:
             offsets = self._offset_table.get(_key(topic, source))
             is_going = self._is_under_removal(topic, target)
-            if offsets is not None and not is_going:
+            if offsets and not is_going:
                 self._offset_table[_key(topic, target)] = dict(offsets)
                 self._reset_offset_table.pop(_key(topic, target), None)
                 self._told_offset_table.pop(_key(topic, target), None)
