@@ -6,7 +6,7 @@ from store_builder import RECORD_SIZE, StoreBuilder
 from crashmq.engine.store.errors import StoreCorrupted, StoreStopped
 from crashmq.engine.store.results import GetMessageStatus, PutMessageStatus
 from crashmq.harness.disk.crash import StoreCrashed
-from crashmq.models.ops import Crash, Survivors
+from crashmq.models.ops import Crash, DiskFault, Survivors
 
 LOST = Crash("power_loss", Survivors("none"))
 GONE = (
@@ -28,6 +28,19 @@ def test_a_deleted_topic_is_gone_and_no_other() -> None:
 
     assert store.pull().status in GONE
     assert store.served("T1") == [3]
+    assert not store.mount.exists("consumequeue/T0")
+
+
+def test_a_queue_file_that_a_failed_creation_left_goes_with_its_topic() -> None:
+    store = StoreBuilder().put(1)
+    store.disk.fail(DiskFault("sync", "EIO", path="consumequeue/T0/0/"))
+    store.disk.fail(DiskFault("remove", "EIO", path="consumequeue/T0/0/"))
+    with pytest.raises(OSError, match="remove"):
+        store.reput()
+    assert store.mount.exists("consumequeue/T0/0/00000000000000000000")
+
+    assert store.live.delete_topics(["T0"]) == 1
+
     assert not store.mount.exists("consumequeue/T0")
 
 

@@ -142,6 +142,7 @@ class MappedFileQueue:
         self._names_made = 0
         self._names_durable = -1  # how many of those a sync has covered
         self._is_path_durable = self._may_come_back = False
+        self._unmade = ""  # path of a file that a failed creation may have left
 
     def _check(self) -> None:
         end = 0
@@ -303,8 +304,11 @@ class MappedFileQueue:
         return file
 
     def _make_plain(self, offset: int) -> MappedFile:
-        path = f"{self.path}/{file_name(offset)}"
-        return new_file(self._disk, path, self.file_size)
+        # After a failure the next file to be made is the same one.
+        self._unmade = f"{self.path}/{file_name(offset)}"
+        file = new_file(self._disk, self._unmade, self.file_size)
+        self._unmade = ""
+        return file
 
     def commit(self, least_pages: int) -> bool:
         """Commit the first file with buffered bytes; False if they are too few.
@@ -522,10 +526,15 @@ class MappedFileQueue:
     def remove(self) -> None:
         """Remove every file and the emptied directories, durably.
 
+        With them goes a file that a failed creation left and could not remove.
+
         Raises:
             OSError: some may exist still, or after a power loss.
         """
         self.destroy()
+        if self._unmade and self._disk.exists(self._unmade):
+            self._disk.remove(self._unmade)
+        self._unmade = ""
         path = self.path
         while self._disk.is_dir(path):
             # Or a directory of this name, made again, might have its old files.
