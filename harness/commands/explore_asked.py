@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from crashmq.harness.commands.explore_each import Target
+from crashmq.harness.commands.explore_each import Effort, Target
 from crashmq.harness.commands.explore_failures import run_failures
 from crashmq.harness.commands.explore_kills import run_kills
 from crashmq.harness.commands.explore_schedules import run_schedules
@@ -53,18 +53,10 @@ def explored_each(asked: Asked) -> int | None:
         return None
     theirs = asked.subject if asked.is_of_theirs else None
     target = Target(asked.target, asked.mutant, asked.seed, asked.histories, theirs)
-    budget, count, out = asked.budget, asked.count, asked.out
+    effort, out = Effort(asked.budget, asked.count), asked.out
     if asked.is_of_theirs:
-        return run_kills(target, ops=asked.ops, budget=budget, workers=count, out=out)
+        return run_kills(target, ops=asked.ops, effort=effort, out=out)
     if asked.schedules is None:
-        return run_failures(
-            target, ops=asked.ops, budget=budget, workers=count, out=out
-        )
-    return run_schedules(
-        target,
-        bound=asked.schedules,
-        clients=asked.clients,
-        budget=budget,
-        workers=count,
-        out=out,
-    )
+        return run_failures(target, ops=asked.ops, effort=effort, out=out)
+    bound, clients = asked.schedules, asked.clients
+    return run_schedules(target, bound=bound, clients=clients, effort=effort, out=out)

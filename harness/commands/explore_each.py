@@ -102,6 +102,14 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class Effort:
+    """How long an exploration may take, in seconds, and by how many processes."""
+
+    budget_s: float
+    workers: int
+
+
+@dataclass(frozen=True, slots=True)
 class History:
     """One history to try: the ``number``-th of its target, for ``share_s`` at most."""
 
@@ -116,11 +124,9 @@ def try_each(
     target: Target,
     cut: Callable[[Program], Program | None],
     try_all: TryAll[T],
-    budget: float,
+    effort: Effort,
     nothing: str,
     share: float = 1.0,
-    *,
-    workers: int = 1,
 ) -> list[T]:
     """Try all histories until time is over; returns the result of each, in order.
 
@@ -130,15 +136,14 @@ def try_each(
         target: the case or scenario.
         cut: the part of a program to try; None: none of it.
         try_all: tries a history until time is over; it is sent to the workers.
-        budget: in seconds.
+        effort: a case has one history, so it is tried by one process.
         nothing: what to say if there is nothing to try.
         share: of the budget, for each history at most.
-        workers: how many processes; a case has one history, so it is tried by one.
 
     Raises:
         BadInput: there is nothing to try.
     """
-    count = 1 if target.is_case else workers
+    budget, count = effort.budget_s, 1 if target.is_case else effort.workers
     share_s = budget * min(1.0, share * count)
     histories = (
         History(number, program, target.scenario, target.bug, share_s)

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from crashmq.harness.commands.arguments import subject_at
-from crashmq.harness.commands.explore_each import Target, end, try_each
+from crashmq.harness.commands.explore_each import Effort, Target, end, try_each
 from crashmq.harness.commands.output import say
 from crashmq.harness.episodes.running import runner_of
 from crashmq.harness.explore.kills import Kills, explore_kills
@@ -16,7 +16,7 @@ from crashmq.models.program import Program
 
 
 def run_kills(
-    target: Target, *, ops: int | None, budget: float, workers: int, out: Path | None
+    target: Target, *, ops: int | None, effort: Effort, out: Path | None
 ) -> int:
     """Kill the store during each op of a case, or of a scenario's programs."""
 
@@ -26,7 +26,7 @@ def run_kills(
     assert target.subject is not None, "it is for a store that is not ours"
     nothing = f"{target.text}: there is no op in it. Name a case that has one."
     try_all = partial(_kills_of, store=target.subject.name)
-    seen = try_each(target, cut, try_all, budget, nothing, workers=workers)
+    seen = try_each(target, cut, try_all, effort, nothing)
     closed, left = sum(one.is_closed for one in seen), sum(one.open for one in seen)
     visited = sum(one.visited for one in seen)
     say(f"  histories  {len(seen):,}, of which {closed:,} CLOSED")
@@ -39,7 +39,7 @@ def run_kills(
         "runs": visited,
         "open": left,
         "subject": target.subject.name,
-        "budget_seconds": budget,
+        "budget_seconds": effort.budget_s,
     }
     return end(target, seen, out, summary, f"--subject {target.subject.name}")
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from crashmq.harness.commands.explore_each import Target, end, try_each
+from crashmq.harness.commands.explore_each import Effort, Target, end, try_each
 from crashmq.harness.commands.output import say
 from crashmq.harness.explore.schedules import (
     Schedules,
@@ -25,8 +25,7 @@ def run_schedules(
     *,
     bound: int,
     clients: int | None,
-    budget: float,
-    workers: int,
+    effort: Effort,
     out: Path | None,
 ) -> int:
     """Explore schedules of a case or a scenario's programs; returns the exit code.
@@ -35,8 +34,7 @@ def run_schedules(
         target: the case or scenario.
         bound: the most preemptions.
         clients: how many ops begin at the same time, each a client's; None: any number.
-        budget: in seconds.
-        workers: how many processes.
+        effort: how long, and by how many processes.
         out: where to save; None: nowhere.
     """
 
@@ -56,7 +54,7 @@ def run_schedules(
     )
     share = 1.0 if target.is_case else 1 / min(_MANY, target.histories or _MANY)
     try_all = partial(_schedules_of, bound=bound)
-    seen = try_each(target, cut, try_all, budget, nothing, share, workers=workers)
+    seen = try_each(target, cut, try_all, effort, nothing, share)
     closed, left = sum(one.is_closed for one in seen), sum(one.open for one in seen)
     visited = sum(one.visited for one in seen)
     outcomes = sum(len(one.outcomes) for one in seen)
@@ -74,7 +72,7 @@ def run_schedules(
         "points_max": max(one.points for one in seen),
         "bound": bound,
         "clients": clients,
-        "budget_seconds": budget,
+        "budget_seconds": effort.budget_s,
     }
     asked = f"--schedules {bound}" + (f" --clients {clients}" if clients else "")
     return end(target, seen, out, summary, asked)

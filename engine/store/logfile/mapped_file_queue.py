@@ -142,7 +142,6 @@ class MappedFileQueue:
         self._names_made = 0
         self._names_durable = -1  # how many of those a sync has covered
         self._is_path_durable = self._may_come_back = False
-        self._unmade = ""  # path of a file that a failed creation may have left
 
     def _check(self) -> None:
         end = 0
@@ -304,11 +303,8 @@ class MappedFileQueue:
         return file
 
     def _make_plain(self, offset: int) -> MappedFile:
-        # After a failure the next file to be made is the same one.
-        self._unmade = f"{self.path}/{file_name(offset)}"
-        file = new_file(self._disk, self._unmade, self.file_size)
-        self._unmade = ""
-        return file
+        path = f"{self.path}/{file_name(offset)}"
+        return new_file(self._disk, path, self.file_size)
 
     def commit(self, least_pages: int) -> bool:
         """Commit the first file with buffered bytes; False if they are too few.
@@ -532,10 +528,11 @@ class MappedFileQueue:
             OSError: some may exist still, or after a power loss.
         """
         self.destroy()
-        if self._unmade and self._disk.exists(self._unmade):
-            self._disk.remove(self._unmade)
-        self._unmade = ""
         path = self.path
+        for name in self._disk.list_dir(path) if self._disk.is_dir(path) else ():
+            left = f"{path}/{name}"
+            if is_file_name(name) and not self._disk.is_dir(left):
+                self._disk.remove(left)  # a start lists all, so it was made since
         while self._disk.is_dir(path):
             # Or a directory of this name, made again, might have its old files.
             self._disk.sync_dir(path)
