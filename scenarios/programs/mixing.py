@@ -17,6 +17,7 @@ from crashmq.models.program import Setup
 from crashmq.scenarios.programs.space import AtActions, Kind, Numbers, Space
 
 ROOM = 16  # log files that a disk with an end holds at least
+EXT_MAX = 600  # bytes of a consumequeue_ext file on such a disk
 QUEUES = 24  # of which a program has hardly more, those of delay levels included
 COMMITTING: frozenset[Kind] = frozenset({"progress", "hold", "filter"})
 """Kinds of phrases in which offsets of groups are committed, without consumers."""
@@ -130,9 +131,12 @@ def with_room(setup: Setup) -> Setup:
     """The setup; a disk with an end has room for ``ROOM`` log files at least.
 
     And for a first file of each of ``QUEUES`` queues, which may be larger than those.
+    Its consumequeue_ext files are small: an entry may take a whole file, and then large
+    ones soon fill any disk.
     """
     if not setup.disk_capacity:
         return setup
-    a_queue = UNIT_SIZE * setup.queue_file_units + setup.queue_ext_size
-    room = ROOM * setup.log_file_size + QUEUES * a_queue
-    return replace(setup, disk_capacity=max(setup.disk_capacity, room))
+    ext_size = min(setup.queue_ext_size, EXT_MAX)
+    a_queue = UNIT_SIZE * setup.queue_file_units + ext_size
+    capacity = max(setup.disk_capacity, ROOM * setup.log_file_size + QUEUES * a_queue)
+    return replace(setup, disk_capacity=capacity, queue_ext_size=ext_size)

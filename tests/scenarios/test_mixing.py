@@ -10,11 +10,13 @@ from crashmq.models.ops import FillDisk, Op, PutBatch, QueryMessage, StartConsum
 from crashmq.models.program import Setup
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 from crashmq.scenarios.programs.mixing import (
+    EXT_MAX,
     QUEUES,
     ROOM,
     in_view,
     mixed_setup,
     mixed_space,
+    with_room,
 )
 from crashmq.scenarios.programs.space import ONLY_ZERO, Numbers
 from crashmq.scenarios.programs.workload import program_for
@@ -33,6 +35,13 @@ def test_a_mixed_space_has_what_both_ask() -> None:
     assert mixed.query_keys == INDEX.space.query_keys
     assert mixed_space(INDEX.space, DISK_FULL.space).query_keys == mixed.query_keys
     assert mixed_space(INDEX.space, INDEX.space) == INDEX.space
+
+
+def test_entries_of_large_files_do_not_fill_a_disk_with_an_end() -> None:
+    large = Setup(disk_capacity=65_536, queue_ext_size=100_000)
+
+    assert with_room(large).queue_ext_size == EXT_MAX
+    assert with_room(replace(large, disk_capacity=0)).queue_ext_size == 100_000
 
 
 def test_numbers_of_both_are_drawn() -> None:
