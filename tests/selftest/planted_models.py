@@ -262,7 +262,7 @@ _IMAGE = (
 )
 
 _STORE_IMAGE = (
-    ("I28", "store_image", "_live", "0 <= unit.phy_offset < minimum", "False"),
+    ("I28", "store_image", "_has_expired", "0 <= unit.phy_offset < minimum", "False"),
     (
         "I29",
         *("store_image", "StoreImage.suspect_queues"),
