@@ -271,6 +271,20 @@ def test_units_of_expired_records_that_rotted_end_no_queue(
     assert alive(rotten) == alive(store) == alive(read_store(store.files, rotten))
 
 
+@pytest.mark.parametrize("rot", [None, unit_bytes(-117, 5, 0), unit_bytes(1 << 40, 5)])
+def test_a_queue_without_a_record_in_the_log_has_no_live_unit(
+    rot: bytes | None,
+) -> None:
+    store = WrittenStore().put("T1").put("T1").put("T1").put("T1").fill(50)
+    files = without(store.files(), log_path(0))
+    if rot is not None:
+        files = patched(files, "consumequeue/T1/0/00000000000000000000", 20, rot)
+
+    of_t1 = alive(read_store(files))[-1]
+
+    assert of_t1 == ()
+
+
 def test_a_unit_that_rotted_of_a_record_that_is_there_makes_a_hole() -> None:
     path = "consumequeue/T0/0/00000000000000000000"
     files = patched(bytes_of(expired_store()), path, 9 * 20, unit_bytes(-117, -5, 0))
