@@ -270,12 +270,16 @@ class Episode:
         if self.heal():
             self.go_on()
 
-    def heal(self) -> bool:
-        """Start the store with a working disk; returns whether it can be judged."""
+    def get_up(self) -> None:
+        """Start the store if it is down, with a working disk, and do no more."""
         self.is_finishing = True
-        number = len(self.ops)
         if not self.is_up:
-            self._take(Restart(), number)
+            self._take(Restart(), len(self.ops))
+
+    def heal(self) -> bool:
+        """Let the store run, and be read; returns whether it can be judged."""
+        self.get_up()
+        number = len(self.ops)
         if self.is_up and self._judge.known.disk_failed:
             self._take(Restart(), number)
         if self.is_up and not self._judge.known.setup.lets_read:

@@ -155,7 +155,7 @@ class Recoveries:
         watcher = Watcher(episode, is_down=True)
         try:
             watcher.begin(Restart())
-            episode.heal()
+            episode.get_up()
         except (LawViolated, LawUnknown):
             pass  # the state itself was judged before, and this is known of it
         finally:

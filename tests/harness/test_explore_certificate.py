@@ -13,7 +13,7 @@ from crashmq.harness.explore.crash_point import record
 from crashmq.harness.explore.explorer import Explorer
 from crashmq.harness.explore.limits import WHOLE, Limits
 from crashmq.harness.explore.summary import certificate_lines, exit_code_of, summary_of
-from crashmq.models.ops import PutMessage
+from crashmq.models.ops import AdvanceClock, PutMessage, Restart
 from crashmq.models.program import Program, Setup
 from crashmq.scenarios.catalogue.small_worlds import LETTERS, SETUPS, nodes
 
@@ -33,6 +33,22 @@ def test_a_history_of_which_all_was_tried_is_closed() -> None:
     assert counts.is_closed
     assert counts.closed_histories == 1
     assert counts.visited == counts.space > counts.distinct > 10
+
+
+@pytest.mark.slow
+def test_only_the_start_of_a_recovery_is_crashed_and_not_what_makes_it_readable() -> (
+    None
+):
+    """A broker that is closed to readers is started once more, to be read."""
+    setup = Setup(keeps_progress=True, lets_read=False, disk_profile="kill9")
+    closed = Job(
+        "", Program(setup, (AdvanceClock(0), Restart())), 0, replace(WHOLE, depth=2)
+    )
+
+    found = run_job(closed, FOR_EVER)
+
+    assert found.counts.visited > 100
+    assert found.counts.violations == 0
 
 
 def test_crashes_in_recoveries_that_were_not_tried_leave_it_open() -> None:
