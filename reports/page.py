@@ -31,7 +31,10 @@ _TRACES_MAX = 30  # findings that are shown with their traces
 
 @dataclass(frozen=True, slots=True)
 class LawCell:
-    """One law in one scenario; ``state`` is violated, unknown, checked or vacuous."""
+    """One law in one scenario, or in all.
+
+    ``state`` is violated, unknown, checked or vacuous.
+    """
 
     checks: int
     violations: int
@@ -39,12 +42,17 @@ class LawCell:
     required: bool
     state: str
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether it is required and was never checked."""
+        return self.required and not self.checks
+
 
 @dataclass(frozen=True, slots=True)
 class LawRow:
     """One law over all scenarios, with cells in the order of the scenarios.
 
-    ``whole`` is the sum of the cells; required if a scenario requires it in vain.
+    ``whole`` is the sum of the cells.
     """
 
     law: str
@@ -57,6 +65,11 @@ class LawRow:
     def state(self) -> str:
         """``violated``, ``unknown``, ``checked`` or ``vacuous``."""
         return self.whole.state
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether a scenario requires it in vain."""
+        return any(cell.is_missing for cell in self.cells)
 
     @property
     def asked_in(self) -> int:
@@ -207,7 +220,7 @@ def law_rows(figures: Figures) -> list[LawRow]:
     seen = {(row.law, row.scenario): row for row in figures.laws}
     declared = figures.declared
     rows = []
-    for law in sorted({row.law for row in figures.laws}, key=_by_number):
+    for law in sorted({row.law for row in figures.laws}, key=by_number):
         cells = []
         for scenario in figures.scenario_names:
             row = seen.get((law, scenario))
@@ -220,9 +233,10 @@ def law_rows(figures: Figures) -> list[LawRow]:
     return rows
 
 
-def _by_number(law: str) -> tuple[str, int, str]:
+def by_number(law: str) -> tuple[str, int]:
+    """The two parts of a law's id, by which laws are sorted; of another id itself."""
     prefix, _, number = law.rpartition("-")
-    return prefix, int(number) if number.isdecimal() else 0, law
+    return (prefix, int(number)) if number.isdecimal() else (law, 0)
 
 
 def _sum_of(cells: Sequence[LawCell]) -> LawCell:
@@ -231,8 +245,8 @@ def _sum_of(cells: Sequence[LawCell]) -> LawCell:
         sum(cell.violations for cell in cells),
         sum(cell.unknown for cell in cells),
     )
-    is_missing = any(cell.required and not cell.checks for cell in cells)
-    return LawCell(*numbers, is_missing, _state(*numbers))
+    is_required = any(cell.required for cell in cells)
+    return LawCell(*numbers, is_required, _state(*numbers))
 
 
 def excuses_of(figures: Figures, mostly: Sequence[str]) -> Excuses:

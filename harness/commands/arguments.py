@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -130,6 +131,11 @@ def workers_option(command: Command) -> Command:
         metavar="N",
         help="Processes; by default one a core.",
     )(command)
+
+
+def process_count(workers: int | None) -> int:
+    """How many processes ``--workers`` asks for."""
+    return workers or len(os.sched_getaffinity(0))
 
 
 class PlaceType(click.ParamType[Any]):

@@ -23,6 +23,7 @@ from crashmq.harness.commands.arguments import (
     mutant_named,
     mutants_of,
     planted,
+    process_count,
     scenarios_named,
     subject_at,
     subject_option,
@@ -128,7 +129,7 @@ def _check(typed: _Typed) -> None:
     bug_or_store(bug, store)
     baseline = baseline_at(typed.baseline)
     options = GateOptions(
-        workers=typed.workers or len(os.sched_getaffinity(0)),
+        workers=process_count(typed.workers),
         max_time_s=typed.max_time,
         first_only=typed.exitfirst,
         baseline=baseline.current,

@@ -18,6 +18,7 @@ from crashmq.harness.commands.arguments import (
     mutant_named,
     mutant_option,
     planted,
+    process_count,
     scenarios_named,
     subject_of,
     workers_option,
@@ -159,7 +160,7 @@ def command(**typed: Any) -> None:
 def _crash_all(asked: Asked, disks: tuple[str, ...]) -> int:
     """Crash histories at every disk action; returns the exit code."""
     target, out, ops = asked.target, asked.out, asked.ops
-    count = asked.count
+    count = process_count(asked.workers)
     name, bug = "", mutant_named(asked.mutant)
     whole = _limits(replace(WHOLE, depth=asked.depth), asked)
     drawn = _limits(Limits(depth=asked.depth), asked)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from crashmq.harness.commands.arguments import process_count
 from crashmq.harness.commands.explore_each import Effort, Target
 from crashmq.harness.commands.explore_failures import run_failures
 from crashmq.harness.commands.explore_kills import run_kills
@@ -36,11 +36,6 @@ class Asked:
     out: Path | None
 
     @property
-    def count(self) -> int:
-        """How many processes."""
-        return self.workers or len(os.sched_getaffinity(0))
-
-    @property
     def is_of_theirs(self) -> bool:
         """Whether the store is the user's own, not crashmq's engine."""
         return self.subject not in (None, "", OURS)
@@ -53,7 +48,7 @@ def explored_each(asked: Asked) -> int | None:
         return None
     theirs = asked.subject if asked.is_of_theirs else None
     target = Target(asked.target, asked.mutant, asked.seed, asked.histories, theirs)
-    effort, out = Effort(asked.budget, asked.count), asked.out
+    effort, out = Effort(asked.budget, process_count(asked.workers)), asked.out
     if asked.is_of_theirs:
         return run_kills(target, ops=asked.ops, effort=effort, out=out)
     if asked.schedules is None:

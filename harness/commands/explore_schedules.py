@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 from crashmq.harness.commands.explore_each import Effort, Target, end, try_each
 from crashmq.harness.commands.output import say
 from crashmq.harness.explore.schedules import (
-    Schedules,
     clients_in,
     explore_schedules,
     together_in,
@@ -53,7 +51,7 @@ def run_schedules(
         f"`contention`."
     )
     share = 1.0 if target.is_case else 1 / min(_MANY, target.histories or _MANY)
-    try_all = partial(_schedules_of, bound=bound)
+    try_all = partial(explore_schedules, bound=bound)
     seen = try_each(target, cut, try_all, effort, nothing, share)
     closed, left = sum(one.is_closed for one in seen), sum(one.open for one in seen)
     visited = sum(one.visited for one in seen)
@@ -76,9 +74,3 @@ def run_schedules(
     }
     asked = f"--schedules {bound}" + (f" --clients {clients}" if clients else "")
     return end(target, seen, out, summary, asked)
-
-
-def _schedules_of(
-    program: Program, scenario: str, is_over: Callable[[], bool], bound: int
-) -> Schedules:
-    return explore_schedules(program, scenario, bound=bound, is_over=is_over)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import time
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,12 @@ import click
 
 import crashmq.harness.episodes.episode  # noqa: F401  # declares every law
 from crashmq.engine.host.probe import declared_probes
-from crashmq.harness.commands.arguments import mutants_of, workers_option, writing
+from crashmq.harness.commands.arguments import (
+    mutants_of,
+    process_count,
+    workers_option,
+    writing,
+)
 from crashmq.harness.commands.exits import INTERRUPTED, BadInput, unknown
 from crashmq.harness.commands.mutants_operators import operators_option
 from crashmq.harness.commands.output import Progress, say
@@ -135,7 +139,7 @@ def command(
     policies = tuple(POLICIES) if policy == EVERY_POLICY else (policy or "",)
     campaign = Campaign(tuple(chosen), seeds, seed, policies, budget)
     started = time.monotonic()
-    rows = _run(campaign, workers or len(os.sched_getaffinity(0)))
+    rows = _run(campaign, process_count(workers))
     if not rows and INTERRUPTS.seen:
         raise SystemExit(INTERRUPTED)
     verdict = verdict_of(rows)

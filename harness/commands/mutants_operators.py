@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from crashmq.harness.commands.arguments import writing
+from crashmq.harness.commands.arguments import process_count, writing
 from crashmq.harness.commands.exits import (
     CLEAN,
     FINDINGS,
@@ -199,7 +198,7 @@ def _drawn(campaign: OperatorCampaign) -> list[Drawn]:
 def _runner(workers: int | None, master: str | None, out: Path) -> Iterator[Runner]:
     """Who searches: processes of this machine, or Spark's tasks."""
     if master is None:
-        yield by_processes(workers or len(os.sched_getaffinity(0)))
+        yield by_processes(process_count(workers))
         return
     with reporting_what_is_missing(spark=True):
         from crashmq.reports.spark import mapped_as_done

@@ -68,19 +68,19 @@ def _together(op: Op) -> Together | None:
 def explore_schedules(
     program: Program,
     scenario: str,
+    is_over: Callable[[], bool] = lambda: False,
     *,
     bound: int = 2,
     grain: Grain = "calls",
-    is_over: Callable[[], bool] = lambda: False,
 ) -> Schedules:
     """Run the last ``Together`` of a program with every schedule.
 
     Args:
         program: one with such ops; their own schedule is replaced.
         scenario: the program's.
+        is_over: whether time is over.
         bound: the most preemptions.
         grain: at which places a preemption may be.
-        is_over: whether time is over.
     """
     at = together_in(program)
     assert at >= 0, "no ops of the program begin together"

@@ -27,6 +27,7 @@ from crashmq.models.knowledge.failures import STOPS
 from crashmq.models.knowledge.moments import FilesFound, Moment
 from crashmq.models.laws.registry import declared_laws
 from crashmq.models.ops import EVERYTHING, Capability
+from crashmq.reports.page import by_number
 
 Kind: TypeAlias = type[Moment]
 DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
@@ -62,7 +63,7 @@ def after_a_crash() -> str:
         for each in always
         for law in _laws([each])
     ]
-    rows.sort(key=lambda row: _by_number(row[0]))
+    rows.sort(key=lambda row: by_number(row[0]))
     rest = _laws(found) - _laws(always)
     return (
         _table(("law", "sentence", "asked only if all of this is so"), rows)
@@ -218,15 +219,10 @@ def _facts(facts: Iterable[Fact]) -> str:
     return ", ".join(f.label.replace("_", " ") for f in facts if f not in certain)
 
 
-def _by_number(law: str) -> tuple[str, int]:
-    prefix, _, number = law.rpartition("-")
-    return prefix, int(number)
-
-
 def _ids(laws: Iterable[str]) -> str:
     """Law ids sorted by number; three or more in a row as a range."""
     rows: list[list[tuple[str, int]]] = []
-    for prefix, number in sorted(map(_by_number, laws)):
+    for prefix, number in sorted(map(by_number, laws)):
         if rows and rows[-1][-1] == (prefix, number - 1):
             rows[-1].append((prefix, number))
         else:

@@ -307,8 +307,9 @@ def _without_rotten(
     if asked and live:
         before = asked[0][0] - live[0].queue_offset
     else:
-        gone = [_has_expired(unit, log.min_phy_offset) for unit in live]
-        before = len(gone) - gone[::-1].index(True) if True in gone else 0
+        minimum = log.min_phy_offset
+        gone = [n for n, unit in enumerate(live, 1) if _has_expired(unit, minimum)]
+        before = max(gone, default=0)
     if before <= 0:
         return live
     for number, unit in enumerate(live[:before]):

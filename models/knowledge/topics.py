@@ -188,7 +188,7 @@ class Topics(Forked):
         """
         named = {one for one in _put_to(step) if one.startswith(DLQ_PREFIX)}
         for topic in sorted(named - self.sure):
-            self.shapes[topic] = self.shapes_of(topic) | {Shape()}
+            self._may_be(topic, frozenset({Shape()}))
             self.changed |= {topic}
 
     def may_be_asked_for(self, step: Step) -> None:

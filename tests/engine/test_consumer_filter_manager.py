@@ -165,6 +165,16 @@ def test_a_group_that_is_gone_is_forgotten_after_a_day(store: StoreBuilder) -> N
     assert json.loads(manager.encode()) == {"filterDataByTopic": {}}
 
 
+def loaded_with(store: StoreBuilder, written: dict[str, int]) -> ConsumerFilterManager:
+    """A manager that has loaded a filter of g with such fields."""
+    manager = opened_on(store)
+    manager.register_one("g", asked("a > 5"))
+    table = json.loads(manager.encode())
+    table["filterDataByTopic"]["T0"]["groupFilterData"]["g"].update(written)
+    manager.decode(json.dumps(table))
+    return manager
+
+
 @pytest.mark.parametrize(
     "written",
     [{"deadTime": -1}, {"bornTime": 1 << 60}, {"deadTime": 1 << 60}, {"bornTime": -1}],
@@ -172,12 +182,7 @@ def test_a_group_that_is_gone_is_forgotten_after_a_day(store: StoreBuilder) -> N
 def test_a_loaded_filter_is_gone_whatever_its_times_say(
     store: StoreBuilder, written: dict[str, int]
 ) -> None:
-    manager = opened_on(store)
-    manager.register_one("g", asked("a > 5"))
-    table = json.loads(manager.encode())
-    table["filterDataByTopic"]["T0"]["groupFilterData"]["g"].update(written)
-
-    manager.decode(json.dumps(table))
+    manager = loaded_with(store, written)
 
     assert known(manager).is_dead
     store.runtime.advance(DAY_MS)
@@ -188,11 +193,7 @@ def test_a_loaded_filter_is_gone_whatever_its_times_say(
 def test_a_loaded_filter_lives_again_whatever_its_birth(
     store: StoreBuilder, written: dict[str, int]
 ) -> None:
-    manager = opened_on(store)
-    manager.register_one("g", asked("a > 5"))
-    table = json.loads(manager.encode())
-    table["filterDataByTopic"]["T0"]["groupFilterData"]["g"].update(written)
-    manager.decode(json.dumps(table))
+    manager = loaded_with(store, written)
 
     manager.register_one("g", asked("a > 5", version=9))
 
