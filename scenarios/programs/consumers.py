@@ -102,7 +102,7 @@ DOINGS: tuple[Doing, ...] = often(
     ("hold", 4),
     ("hand_over", 2),
     ("leave", 2),
-    ("reset", 4),
+    ("reset", 9),
     ("resubscribe", 2),
     ("drop", 4),
     ("try_again", 3),

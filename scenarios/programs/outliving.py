@@ -46,7 +46,7 @@ AMID_A_ROUND = 4
 ACTIONS_OF_A_ROUND = 4
 TROUBLED = 3
 """One of so many brokers cannot note at first that it has answered, and dies again."""
-RESET_AT_ONCE = 4
+RESET_AT_ONCE = 3
 """After one of so many starts a group is reset before a consumer asks anything."""
 ACTIONS_OF_A_NOTE = 12
 STAYING = 2
