@@ -130,7 +130,7 @@ class Killer:
 
     def to_its_end(self) -> None:
         with self._driver(LOCAL) as driver:
-            driver.wait(GIVEN_UP_S)
+            driver.wait()
 
     @contextmanager
     def _driver(self, how: tuple[str, ...]) -> Iterator[subprocess.Popen[bytes]]:

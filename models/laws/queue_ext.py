@@ -258,9 +258,15 @@ def nothing_lies_behind_the_last_address(judged: Judged) -> Iterator[Violation]:
 def _in_front_of_the_first(
     image: StoreImage, queue: QueueImage, led: Sequence[int]
 ) -> Iterator[Violation]:
-    """An entry in front of the one that the first unit of a whole queue points to."""
+    """An entry in front of the one that the first unit of a whole queue points to.
+
+    A first unit that points to none may have lost its address, of which a start that
+    was stopped in order knows nothing.
+    """
     is_whole = queue.files and not queue.files[0].base
     if not (led and is_whole) or queue.units[0].queue_offset:
+        return
+    if queue.units[0].tags_code != led[0]:
         return
     files = ext_files(image.files, queue.name)
     address = files[0][1] - (1 << 63) if files else led[0]
