@@ -66,7 +66,8 @@ class Subscriptions(Forked):
         by_client: the subscription of each client, also after it vanished.
         joined: the consumer with which each client joined last, also after its end.
         changing: the clients whose change of subscription has begun and not ended.
-        changed: the clients that have changed theirs since their consumer joined.
+        changed: the clients that have ever changed theirs, be it that one with the same
+            name joined with another.
         torn: the groups whose filter is unknown; see the module.
         had: for each group with an SQL filter so far, all its subscriptions.
     """
@@ -80,9 +81,11 @@ class Subscriptions(Forked):
 
     def began(self, op: StartConsumer) -> None:
         """Record that a client's consumer has joined."""
-        self.joined[op.client] = op
-        self.changed -= {op.client}
         told = Subscription.of(op)
+        before = self.joined.get(op.client, op)
+        if Subscription.of(before) != told:
+            self.changed |= {op.client}
+        self.joined[op.client] = op
         if not [*self._others(told.group, "")]:
             self.torn -= {told.group}
         others = [*self._others(told.group, "")]
