@@ -694,6 +694,26 @@ class TakenAway:
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
+class CheckpointWritten:
+    """The store is about to write to the checkpoint.
+
+    Attributes:
+        position: the first byte that it writes.
+        data: what it writes there.
+        content: the checkpoint after that, as readers see it.
+        medium: the checkpoint as a start could read it now from the medium.
+        unsynced: what a power loss could change now, as ``Subject.unsynced_from``.
+    """
+
+    position: int
+    data: bytes
+    content: bytes
+    medium: bytes
+    unsynced: tuple[tuple[str, int], ...]
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True)
 class FaultSet:
     """From now on calls to the disk may fail by a fault."""
 
@@ -839,6 +859,7 @@ Happening: TypeAlias = (
     | RoundsEnded
     | RoundDone
     | TakenAway
+    | CheckpointWritten
     | FaultSet
     | FaultMet
     | FaultsEnded
@@ -1449,6 +1470,7 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None] | None] = {
     RoundsEnded: _take_rounds,
     RoundDone: _take_round,
     TakenAway: None,
+    CheckpointWritten: None,
     FaultSet: _adds("faults", "fault"),
     FaultMet: _adds("met"),
     FaultsEnded: _take_healing,

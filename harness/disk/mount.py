@@ -21,7 +21,7 @@ from crashmq.harness.disk.namespace import (
     Removed,
     os_error,
 )
-from crashmq.harness.disk.sim_file import Life, SimFile
+from crashmq.harness.disk.sim_file import Life, SimFile, ToldFile
 from crashmq.models.ops import FaultCall
 
 
@@ -69,7 +69,8 @@ class Mount:
         return self._opened(path, mapped=mapped)
 
     def _opened(self, path: str, *, mapped: bool) -> SimFile:
-        return SimFile(self._medium, self._controls, self._life, path, mapped=mapped)
+        kind = ToldFile if path in self._life.writers else SimFile
+        return kind(self._medium, self._controls, self._life, path, mapped=mapped)
 
     def exists(self, path: str) -> bool:
         """Whether a file or directory has this path."""

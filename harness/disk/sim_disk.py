@@ -34,7 +34,7 @@ from crashmq.harness.disk.medium import Clock, Medium, MediumImage, stopped_cloc
 from crashmq.harness.disk.mount import Mount
 from crashmq.harness.disk.profiles import EXT4_ORDERED, SECTOR_SIZE, DiskProfile
 from crashmq.harness.disk.read_tracking import Asked, TrackingMount
-from crashmq.harness.disk.sim_file import Life
+from crashmq.harness.disk.sim_file import Life, Writer
 from crashmq.models.describe import describe
 from crashmq.models.observations import Damaged, HalfMade
 from crashmq.models.ops import Crash, DiskFault, FaultCall
@@ -77,7 +77,7 @@ class Seen(NamedTuple):
 class SimDisk:
     """The harness's side of a simulated disk: mount it, break it, read it."""
 
-    __slots__ = ("_asked", "_controls", "_life", "_medium")
+    __slots__ = ("_asked", "_controls", "_life", "_medium", "_writers")
 
     def __init__(
         self,
@@ -97,6 +97,7 @@ class SimDisk:
         self._controls = Controls()
         self._life: Life | None = None
         self._asked: Asked | None = None
+        self._writers: dict[str, Writer] = {}
 
     @classmethod
     def fork(cls, snapshot: DiskSnapshot, cut: int = 0) -> SimDisk:
@@ -109,6 +110,7 @@ class SimDisk:
         disk._controls = Controls(snapshot.actions, snapshot.last)
         disk._life = None
         disk._asked = None
+        disk._writers = {}
         if cut and snapshot.storing is not None:
             offset, data = snapshot.storing
             inode = disk._medium.inode(snapshot.last[1])
@@ -153,7 +155,7 @@ class SimDisk:
     def mount(self) -> Mount:
         """Begin a life of the store; return the disk for it."""
         assert self._life is None, "the disk is mounted; crash or unmount it first"
-        self._life = Life()
+        self._life = Life(self._writers)
         if self._asked is not None:
             return TrackingMount(self._asked, self._medium, self._controls, self._life)
         return Mount(self._medium, self._controls, self._life)
@@ -217,6 +219,13 @@ class SimDisk:
         It must change nothing; None removes it.
         """
         self._controls.taker = taker
+
+    def on_writing(self, path: str, writer: Writer) -> None:
+        """Call ``writer`` with position and bytes right before a file is written to.
+
+        It must change nothing. From the next mount on, unless reads are noted.
+        """
+        self._writers[path] = writer
 
     def is_synced(self, path: str) -> bool:
         """Whether a file's bytes are durable; its name may be pending."""

@@ -8,6 +8,7 @@ to the bytes; names belong to ``mount``.
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable, Mapping
 
 from crashmq.engine.host.disk import PAGE_SIZE, examine_by_reading
 from crashmq.harness.disk.controls import Controls
@@ -22,12 +23,21 @@ _SHUT = -1  # as a limit it turns every range away, so the hot path asks no more
 _NO_PAGE = -1  # a sync that has directory changes alone to commit
 
 
+Writer = Callable[[int, bytes], object]
+"""Is told where a store is about to write which bytes of a file."""
+
+
 class Life:
-    """The files and locks of a mount, and the exception that ended it."""
+    """The files and locks of a mount, and the exception that ended it.
 
-    __slots__ = ("_end", "files", "let_go_at", "locked_paths")
+    Attributes:
+        writers: by a file's path, who is told of each write to it.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_end", "files", "let_go_at", "locked_paths", "writers")
+
+    def __init__(self, writers: Mapping[str, Writer] | None = None) -> None:
+        self.writers = writers or {}
         self.files: list[SimFile] = []
         self.locked_paths: dict[str, object] = {}
         self.let_go_at = -1  # the disk action after which it let go of a lock
@@ -304,3 +314,27 @@ class SimFile:
                     raise
                 case "late":
                     self._inode.late_errno = error.errno or errno.EIO
+
+
+class ToldFile(SimFile):
+    """A file of whose writes somebody is told, right before each of them."""
+
+    __slots__ = ("_writer",)
+
+    def __init__(
+        self,
+        medium: Medium,
+        controls: Controls,
+        life: Life,
+        path: str,
+        *,
+        mapped: bool,
+    ) -> None:
+        super().__init__(medium, controls, life, path, mapped=mapped)
+        self._writer = life.writers[path]
+
+    def write_at(self, offset: int, data: bytes | bytearray) -> None:
+        """As ``SimFile.write_at``, told before."""
+        self._check_range(offset, len(data))
+        self._writer(offset, bytes(data))
+        super().write_at(offset, data)

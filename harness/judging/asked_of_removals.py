@@ -1,11 +1,16 @@
-"""When the laws of removed and renamed files are asked."""
+"""When the laws of removed files, and of writes to the checkpoint, are asked."""
 
 from __future__ import annotations
 
 from crashmq.harness.judging.asking import Breaches, asked
 from crashmq.models.files.places import is_of_a_store
 from crashmq.models.knowledge.facts import Fact
-from crashmq.models.knowledge.moments_of_rounds import FileTaken
+from crashmq.models.knowledge.moments_of_rounds import FileTaken, MarkWritten
+from crashmq.models.laws.checkpoint import (
+    mark_is_written_with_its_sums,
+    newest_mark_stays,
+)
+from crashmq.models.laws.medium import what_the_checkpoint_will_tell_of_is_on_the_medium
 from crashmq.models.laws.removals import (
     listing_is_needless,
     log_file_is_needless,
@@ -14,6 +19,7 @@ from crashmq.models.laws.removals import (
 )
 
 KEPT = (Fact.DISK_WORKED, Fact.DISK_WORKS, Fact.SYNCED_STAYS, Fact.WRITTEN_STAYS)
+AS_IT_WAS = (Fact.SYNCED_STAYS, Fact.WRITTEN_STAYS, Fact.UNTOUCHED)
 WHILE_IT_RUNS = (
     # Also after failures: what one has kept from being durable, nothing may build on.
     *(Fact.DISK_WORKS, Fact.SYNCED_STAYS, Fact.WRITTEN_STAYS),
@@ -69,3 +75,45 @@ def _ask_dur_5(at: FileTaken) -> Breaches:
 )
 def _ask_dur_6(at: FileTaken) -> Breaches:
     return listing_is_needless.judge(at.taken)
+
+
+def _loses_nothing(at: MarkWritten) -> bool:
+    """Whether no page was lost in the step.
+
+    Once power is lost in it too, that is no longer known.
+    """
+    return not at.step.spoilt
+
+
+@asked(newest_mark_stays, on=MarkWritten, needs=AS_IT_WAS, where=_loses_nothing)
+def _ask_cp_14(at: MarkWritten) -> Breaches:
+    return newest_mark_stays.judge(at.written, may_be_unconfirmed=at.had_failed)
+
+
+@asked(
+    mark_is_written_with_its_sums,
+    on=MarkWritten,
+    needs=(
+        *AS_IT_WAS,
+        Fact.READABLE,
+        Fact.LIVES,
+        Fact.UNDAMAGED_LOG,
+        Fact.FILES_ARE_OURS,
+    ),
+    # A file of which nobody can read all keeps the sum that it had.
+    where=lambda at: _loses_nothing(at) and at.known.setup.on_damage == "refuse",
+)
+def _ask_cp_15(at: MarkWritten) -> Breaches:
+    return mark_is_written_with_its_sums.judge(at.written, at.look.image())
+
+
+@asked(
+    what_the_checkpoint_will_tell_of_is_on_the_medium,
+    on=MarkWritten,
+    needs=(*AS_IT_WAS, Fact.DISK_WORKS, Fact.ABORT_IS_OURS),
+    where=_loses_nothing,
+)
+def _ask_dur_7(at: MarkWritten) -> Breaches:
+    return what_the_checkpoint_will_tell_of_is_on_the_medium.judge(
+        at.written, at.look.image()
+    )

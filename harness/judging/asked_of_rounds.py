@@ -23,7 +23,10 @@ from crashmq.models.laws.filtering import (
     filters_of_the_gone_are_forgotten,
 )
 from crashmq.models.laws.index import files_are_named_by_their_time
-from crashmq.models.laws.marks import what_is_stored_is_confirmed
+from crashmq.models.laws.marks import (
+    failed_flush_moves_nothing,
+    what_is_stored_is_confirmed,
+)
 from crashmq.models.laws.rounds import (
     checkpoint_tells_how_far_queues_are_durable,
     full_index_files_are_synced,
@@ -123,6 +126,20 @@ def _ask_run_11(at: RoundHindered) -> Breaches:
     seen = at.step.seen
     of_host = [seen] if isinstance(seen, Failed) else []
     return hindered_rounds_raise.judge(at.service, at.calls, at.step.raised or of_host)
+
+
+def _failed_to_flush(at: RoundHindered) -> bool:
+    """Whether a sync of the log failed in a round that syncs one of its files."""
+    is_flush = at.service == "flush_commit_log" and at.stood is not None
+    failed = [path for call, path in at.calls if call == "sync"]
+    is_of_log = any(path.startswith("commitlog") for path in failed)
+    return is_flush and is_of_log and at.now.flushed_where >= 0
+
+
+@asked(failed_flush_moves_nothing, on=RoundHindered, where=_failed_to_flush)
+def _ask_fl_14(at: RoundHindered) -> Breaches:
+    assert at.stood is not None
+    return failed_flush_moves_nothing.judge(at.stood, at.now)
 
 
 @asked(

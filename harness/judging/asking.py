@@ -150,6 +150,7 @@ from crashmq.models.knowledge.moments_of_pulls import (
 from crashmq.models.knowledge.moments_of_rounds import (
     FileTaken,
     IndexFilesMade,
+    MarkWritten,
     PutsWaited,
     RoundCounted,
     RoundHindered,
@@ -217,7 +218,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     ServiceAsked: (*TELLS_ALL, Fact.TURNS_SERVICES),
     RoundHindered: (*TELLS_ALL, Fact.TURNS_SERVICES, Fact.RUNS_SEVERAL),
     PutsWaited: (Fact.HAS_CLOCK, Fact.RUNS_SEVERAL),
-    FileTaken: (*TELLS_ALL, Fact.LOSES_POWER),
+    **dict.fromkeys((FileTaken, MarkWritten), (*TELLS_ALL, Fact.LOSES_POWER)),
     IndexFilesMade: (*TELLS_ALL, Fact.HAS_CLOCK, Fact.LOSES_POWER),
     RoundDue: (*TELLS_ALL, Fact.TURNS_SERVICES, Fact.HAS_CLOCK),
     CleanerOver: (*TELLS_ALL, Fact.TURNS_SERVICES, Fact.HAS_CLOCK, Fact.DELETES),

@@ -31,6 +31,7 @@ SEEDS_APART = 1_000_003
 SHARES = {
     "adopted_stores": 3,
     "broker_mixtures": 4,
+    "clock_jumps": 3,
     "consumer_crash": 5,
     "consumer_mixtures": 3,
     "contention": 4,

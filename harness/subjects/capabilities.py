@@ -12,7 +12,7 @@ from typing import Literal, Protocol, Self, TypeAlias
 from crashmq.harness.disk.controls import Healed
 from crashmq.harness.disk.sim_disk import DiskSnapshot, SimDisk
 from crashmq.harness.scheduling.turns import Turns
-from crashmq.models.history import Happening, TakenAway
+from crashmq.models.history import CheckpointWritten, Happening, TakenAway
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
     BrokerPulled,
@@ -148,6 +148,9 @@ class LosesPower(Protocol):
 
     def tell_removals(self, note: Callable[[TakenAway], object]) -> None:
         """From now on call ``note`` right before a file is removed or renamed."""
+
+    def tell_marks(self, note: Callable[[CheckpointWritten], object]) -> None:
+        """From the next start on call ``note`` right before the checkpoint changes."""
 
 
 class MeetsFaults(Protocol):

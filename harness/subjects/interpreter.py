@@ -235,6 +235,7 @@ class Interpreter:
         self._subject.tell_consumers_to(self._note_of_consumer)
         self._subject.tell_rounds(self._round_of_host)
         self._subject.tell_removals(partial(self._note, MAIN))
+        self._subject.tell_marks(partial(self._note, MAIN))
 
     @property
     def life(self) -> int:

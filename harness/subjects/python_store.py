@@ -32,8 +32,12 @@ from crashmq.harness.subjects.engine_messages import (
     message_of,
 )
 from crashmq.harness.subjects.one_at_a_time import ObservedRounds, OneAtATime, just_turn
-from crashmq.harness.subjects.removals import taken_away
-from crashmq.models.history import Happening, TakenAway
+from crashmq.harness.subjects.removals import (
+    CHECKPOINT_PATH,
+    checkpoint_written,
+    taken_away,
+)
+from crashmq.models.history import CheckpointWritten, Happening, TakenAway
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
     DOWN,
@@ -788,6 +792,13 @@ class PythonStore:
     def tell_removals(self, note: Callable[[TakenAway], object]) -> None:
         """From now on ``note`` what is removed or renamed, right before it is done."""
         self.disk.on_taking(lambda verb, path: note(taken_away(self.disk, verb, path)))
+
+    def tell_marks(self, note: Callable[[CheckpointWritten], object]) -> None:
+        """From the next start on ``note`` each write to the checkpoint, before it."""
+        self.disk.on_writing(
+            CHECKPOINT_PATH,
+            lambda at, data: note(checkpoint_written(self.disk, at, data)),
+        )
 
     def half_made(self) -> HalfMade:
         """The files whose creation is not durable."""

@@ -23,7 +23,7 @@ from typing import Final, Protocol, cast
 from crashmq.harness.disk.controls import Healed
 from crashmq.harness.disk.crash import crash_class
 from crashmq.harness.subjects import capabilities
-from crashmq.models.history import Happening, TakenAway
+from crashmq.models.history import CheckpointWritten, Happening, TakenAway
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
     DOWN,
@@ -344,6 +344,10 @@ class _Completed:
 
     def tell_removals(self, note: Callable[[TakenAway], object]) -> None:
         """Nothing will be reported: what is durable at a removal is unknown."""
+        del note
+
+    def tell_marks(self, note: Callable[[CheckpointWritten], object]) -> None:
+        """Nothing will be reported: what is durable at such a write is unknown."""
         del note
 
     def positions(self) -> Positions:

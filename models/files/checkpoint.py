@@ -31,7 +31,8 @@ _SLOTS = {
     3: struct.Struct(">IIqqqiiqqqI"),
 }
 _SLOT_MAGIC = 0x43524D51
-_SLOT_SIZE = 512  # a sector: what a write tears, it tears between two
+SECTOR_SIZE = 512
+"""Of a medium: what a write tears, it tears between two sectors; a slot has one."""
 SUMS_MAX = 64
 assert [slot.size for slot in _SLOTS.values()] == [40, 52, 68]
 
@@ -101,7 +102,7 @@ def read_checkpoint(data: Bytes) -> CheckpointImage:
     mark: Mark | None = None
     torn: list[int] = []
     for position in SLOT_POSITIONS:
-        raw = bytes(data[position : position + _SLOT_SIZE])
+        raw = bytes(data[position : position + SECTOR_SIZE])
         slot = _read_slot(raw, position)
         if slot is None:
             if raw.strip(b"\0"):

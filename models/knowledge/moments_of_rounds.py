@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from crashmq.models.history import RoundDone, TakenAway
+from crashmq.models.history import CheckpointWritten, RoundDone, TakenAway
 from crashmq.models.knowledge.moments import Moment
+from crashmq.models.observations import Positions
 from crashmq.models.ops import ServiceName
 
 
@@ -58,10 +59,12 @@ class RoundHindered(Moment):
         service: the service.
         calls: the calls that failed, with their paths, of those that nobody but the
             service itself is told of.
+        stood: the positions before, if it was one round and they are known.
     """
 
     service: ServiceName
     calls: Sequence[tuple[str, str]]
+    stood: Positions | None
 
 
 @dataclass(slots=True)
@@ -105,6 +108,19 @@ class FileTaken(Moment):
 
     taken: TakenAway
     amid_start: bool
+
+
+@dataclass(slots=True)
+class MarkWritten(Moment):
+    """A step has written to the checkpoint.
+
+    Attributes:
+        written: what was known right before that.
+        had_failed: a call to the disk failed in the run of the store, or may have.
+    """
+
+    written: CheckpointWritten
+    had_failed: bool
 
 
 @dataclass(slots=True)

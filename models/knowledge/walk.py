@@ -73,7 +73,7 @@ from crashmq.models.knowledge.walk_rounds import (
     walk_asked,
     walk_hindered,
     walk_index_files,
-    walk_removals,
+    walk_told,
     walk_turned,
 )
 from crashmq.models.knowledge.walk_start import walk_start
@@ -114,6 +114,7 @@ def walk(at: At) -> Iterator[Moment]:
 def _walk_step(at: At) -> Iterator[Moment]:
     """Walk all but changes of options."""
     step, known = at.step, at.known
+    had_failed, stood = known.disk_failed or step.fails_calls, known.positions
     if step.raised or step.starts:
         yield OpOver(*at)
     if step.reads and known.setup.checks_crc and not step.changes:
@@ -149,9 +150,9 @@ def _walk_step(at: At) -> Iterator[Moment]:
     elif step.crash is not None or at.now.max_phy_offset < 0:
         known.rounds.end_life()
     if step.met:
-        yield from walk_hindered(at)
+        yield from walk_hindered(at, stood)
     if step.disk_actions:
-        yield from walk_removals(at)
+        yield from walk_told(at, had_failed=had_failed)
     if known.setup.has_index and (step.disk_actions or step.starts or step.crash):
         yield from walk_index_files(at)
     known.expiry.end_step(step)

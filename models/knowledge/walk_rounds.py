@@ -13,6 +13,7 @@ from typing import Final
 from crashmq.models.files.index import is_index_file
 from crashmq.models.files.places import is_of_a_store
 from crashmq.models.history import (
+    CheckpointWritten,
     PutAnswered,
     PutAsked,
     ReplicasConfirmed,
@@ -28,13 +29,14 @@ from crashmq.models.knowledge.moments import At, Moment
 from crashmq.models.knowledge.moments_of_rounds import (
     FileTaken,
     IndexFilesMade,
+    MarkWritten,
     PutsWaited,
     RoundCounted,
     RoundHindered,
     RoundTurned,
     ServiceAsked,
 )
-from crashmq.models.observations import Ran, Skipped, Started
+from crashmq.models.observations import Positions, Ran, Skipped, Started
 from crashmq.models.ops import DiskFault, RunService, innermost
 
 _EVERY_CALL: Final = frozenset({"read", "write", "sync", "create", "remove"})
@@ -94,8 +96,10 @@ def _had_to_sync(at: At, done: RoundDone) -> bool:
     return any(path in unsynced for path in due_index_files(at, done))
 
 
-def walk_hindered(at: At) -> Iterator[Moment]:
+def walk_hindered(at: At, stood: Positions | None) -> Iterator[Moment]:
     """Walk the calls that failed amid rounds of the one service that ran.
+
+    ``stood``: the positions before the step, if they are known.
 
     Puts and pulls in a round are answered with the failures that they meet; so is who
     waits for a pull that dispatch wakes.
@@ -112,7 +116,7 @@ def walk_hindered(at: At) -> Iterator[Moment]:
         told -= {"read"}
     calls = [(one.call, one.path) for one in step.met if one.call in told]
     if calls and not at.known.promises.errors_come_late:
-        yield RoundHindered(*at, op.service, calls)
+        yield RoundHindered(*at, op.service, calls, stood if op.times == 1 else None)
 
 
 def saw_replicas(at: At) -> None:
@@ -147,12 +151,20 @@ def walk_asked(at: At) -> Iterator[Moment]:
         yield ServiceAsked(*at, op.service, isinstance(seen, Ran))
 
 
-def walk_removals(at: At) -> Iterator[Moment]:
-    """Walk the files that a store removes or renames in a step, in that order."""
+def walk_told(at: At, *, had_failed: bool) -> Iterator[Moment]:
+    """Walk what a store removes, renames, or says to be durable, in that order.
+
+    ``had_failed``: a call to its disk had failed, or one of the step's has.
+    """
     amid_start = bool(at.step.starts)
     for entry in at.step.entries:
-        if isinstance(entry.event, TakenAway):
-            yield FileTaken(*at, entry.event, amid_start)
+        match entry.event:
+            case TakenAway() as taken:
+                yield FileTaken(*at, taken, amid_start)
+            case CheckpointWritten() as written:
+                yield MarkWritten(*at, written, had_failed)
+            case _:
+                pass
 
 
 def walk_index_files(at: At) -> Iterator[Moment]:

@@ -252,10 +252,12 @@ def _adopt_around(
 def _listed_from(known: Knowledge, found: StoreImage, mark: Mark | None) -> int:
     """From which phy_offset on a start around damage can tell that something is gone.
 
-    Another program may have expired the log's first files. A start that was cut short
-    may have noted in the mark where the log begins by now.
+    Another program may have expired the log's first files: a store that adopts, and
+    does not serve around damage of its own, takes it so. A start that was cut short may
+    have noted in the mark where the log begins by now.
     """
-    if mark is None or found.is_of_others:
+    takes_all = known.setup.adopt and known.setup.on_damage == "refuse"
+    if mark is None or found.is_of_others or takes_all:
         return min([file.base for file in found.commit_log.files], default=0)
     return mark.log_min_offset if known.end is End.UNKNOWN else 0
 

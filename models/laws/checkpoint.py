@@ -8,11 +8,15 @@ from zlib import crc32
 
 from crashmq.models.files.checkpoint import (
     CHECKPOINT_SIZE,
+    SECTOR_SIZE,
     SLOT_POSITIONS,
     CheckpointImage,
+    Mark,
+    read_checkpoint,
 )
 from crashmq.models.files.index import IndexImage
 from crashmq.models.files.store_image import StoreImage
+from crashmq.models.history import CheckpointWritten
 from crashmq.models.laws.consume_queue import missing_units
 from crashmq.models.laws.judged import Judged, was_cut_here
 from crashmq.models.laws.registry import law
@@ -258,11 +262,70 @@ def times_reach_what_is_durable(
             yield Violation(where, f"{name} {said}", f"at least {least}")
 
 
+@law(
+    "CP-14",
+    "a write to the checkpoint leaves the newest mark on the medium as it is, unless "
+    "the sync of that mark has failed",
+    catalogue="I7 I8",
+)
+def newest_mark_stays(
+    written: CheckpointWritten, *, may_be_unconfirmed: bool
+) -> Iterator[Violation]:
+    """A power loss amid the write may leave nothing whole of the sectors it touches.
+
+    Asked at each write. The mark may be written again as it is. A failed sync may have
+    brought its mark to the medium all the same; then the next attempt has the same
+    sequence number, and the mark before it is the one that counts.
+    """
+    newest = read_checkpoint(written.medium).mark
+    if newest is None:
+        return
+    first, end = written.position, written.position + len(written.data)
+    if written.medium[first:end] == written.data:
+        return
+    first -= first % SECTOR_SIZE
+    end += -end % SECTOR_SIZE
+    torn = written.medium[:first] + bytes(end - first) + written.medium[end:]
+    left, next_one = read_checkpoint(torn).mark, read_checkpoint(written.content).mark
+    is_tried_again = next_one is not None and next_one.sequence == newest.sequence
+    if may_be_unconfirmed and is_tried_again:
+        return
+    if left is None or left.sequence < newest.sequence:
+        where = Place(_PATH, written.position)
+        seen = f"it writes over the mark of sequence {newest.sequence}"
+        yield Violation(where, seen, "the other slot: no newer mark is durable yet")
+
+
+@law(
+    "CP-15",
+    "a mark is written to the checkpoint with the CRC-32s of the CommitLog files' "
+    "bytes below its own durable_offset",
+    catalogue="I8 I15",
+)
+def mark_is_written_with_its_sums(
+    written: CheckpointWritten, image: StoreImage
+) -> Iterator[Violation]:
+    """As CP-8, at each write, whatever ran beside it; ``image`` is that after the step.
+
+    What lies below durable_offset stays as it is. A start after a crash takes a log
+    that does not match the mark for damaged.
+    """
+    mark = read_checkpoint(written.content).mark
+    if mark is None or mark.position != written.position:
+        return
+    for path in _changed_below(mark, image):
+        where = Place(_PATH, mark.position)
+        seen = f"another CRC-32 of {path} below {mark.durable_offset}"
+        yield Violation(where, seen, "that of its bytes")
+
+
 def changed_files(image: StoreImage) -> list[str]:
     """Log files whose bytes below the mark differ from its CRC-32."""
     mark = image.checkpoint.mark
-    if mark is None:
-        return []
+    return [] if mark is None else _changed_below(mark, image)
+
+
+def _changed_below(mark: Mark, image: StoreImage) -> list[str]:
     return [
         file.path
         for file in image.commit_log.files

@@ -105,6 +105,26 @@ def marks_only_rise(before: Positions, now: Positions) -> Iterator[Violation]:
 
 
 @law(
+    "FL-14",
+    "a flush round in which a sync of the CommitLog fails leaves flushed_where as it "
+    "was",
+    catalogue="I1 I7",
+)
+def failed_flush_moves_nothing(
+    before: Positions, now: Positions
+) -> Iterator[Violation]:
+    """Asked of one round for which no put waits, since it syncs one file and the names.
+
+    Whatever the disk makes of it: what the failed call stood for may be lost.
+
+    Source: DefaultMappedFile#flush. Differs: there a failed force counts as done.
+    """
+    if now.flushed_where != before.flushed_where:
+        seen = f"{now.flushed_where} after a failed sync"
+        yield Violation("flushed_where", seen, f"{before.flushed_where}, as before it")
+
+
+@law(
     "FL-8",
     "a flush round flushes the committed bytes of the CommitLog file that "
     "flushed_where lies in, if it is full or has flush_least_pages dirty pages",

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from crashmq.models.files.checkpoint import CheckpointImage, read_checkpoint
 from crashmq.models.files.places import is_of_a_store
 from crashmq.models.files.queue import PRE_BLANK_SIZE, UNIT_SIZE
 from crashmq.models.files.queue_ext import EXT_ADDRESS_MAX, ext_place, ext_unit_size
 from crashmq.models.files.record import RECORD_SIZE_MIN
 from crashmq.models.files.store_image import Bytes, StoreImage
+from crashmq.models.history import CheckpointWritten
 from crashmq.models.laws.registry import law
 from crashmq.models.observations import HalfMade
 from crashmq.models.verdict import Place, Violation
@@ -82,10 +84,48 @@ def what_the_checkpoint_tells_of_is_on_the_medium(
 
     Source: StoreCheckpoint#setIndexMsgTimestamp, IndexService#flush.
     """
-    mark = image.checkpoint.mark
-    dispatched = mark.dispatched_offset if mark else 0
-    index_said = image.checkpoint.index_msg_timestamp
-    for path, first in unsynced.items():
+    yield from _told_and_unsynced(unsynced.items(), image.checkpoint, image)
+
+
+@law(
+    "DUR-7",
+    "a mark or time is written to the checkpoint only after what it tells of is "
+    "synced: CommitLog bytes and names of files below durable_offset, ConsumeQueue "
+    "units of records below dispatched_offset, index files below index_msg_timestamp",
+    catalogue="I7 I8",
+)
+def what_the_checkpoint_will_tell_of_is_on_the_medium(
+    written: CheckpointWritten, image: StoreImage
+) -> Iterator[Violation]:
+    """Asked at each write, whatever ran beside it; ``image`` is that after the step.
+
+    The file is a mapping, so any write to it may reach the medium at once. What a write
+    leaves as it was, a crash may have torn, and a start has yet to correct.
+
+    Source: StoreCheckpoint#flush; that a time moves only after its sync is our own.
+    """
+    told = read_checkpoint(written.content)
+    if written.position:
+        told = told._replace(index_msg_timestamp=0)
+    if told.mark is not None and told.mark.position != written.position:
+        told = told._replace(mark=None)
+    durable = told.mark.durable_offset if told.mark else 0
+    for path, first in written.unsynced:
+        folder, _, name = path.rpartition("/")
+        is_log = folder == "commitlog" and name.isdecimal() and first >= 0
+        if is_log and int(name) + first < durable:
+            expected = f"synced: durable_offset is {durable}"
+            yield Violation(Place(path, first), "a power loss could take it", expected)
+    yield from _told_and_unsynced(written.unsynced, told, image)
+
+
+def _told_and_unsynced(
+    unsynced: Iterable[tuple[str, int]], told: CheckpointImage, image: StoreImage
+) -> Iterator[Violation]:
+    """Units and index files of which a checkpoint tells, though they may be lost."""
+    dispatched = told.mark.dispatched_offset if told.mark else 0
+    index_said = told.index_msg_timestamp
+    for path, first in unsynced:
         if first < 0:
             continue
         match path.split("/"):

@@ -26,7 +26,7 @@ from crashmq.models.ops import (
     Shutdown,
     innermost,
 )
-from crashmq.models.program import Program
+from crashmq.models.program import Program, Setup
 from crashmq.scenarios.catalogue.scenario import Scenario
 from crashmq.scenarios.programs.chance import SeededChance
 from crashmq.scenarios.programs.draft import Draft
@@ -37,7 +37,7 @@ from crashmq.scenarios.programs.overlapping import (
     telling,
     work_for_all,
 )
-from crashmq.scenarios.programs.space import often
+from crashmq.scenarios.programs.space import Space, often
 from crashmq.scenarios.programs.workload import phrase_for, program_for
 
 LENGTHS = (4, 6, 8, 12, 16, 24)
@@ -49,11 +49,17 @@ CUT_SHORT = 4
 
 CUT_SHORT_ACTIONS = 6
 
+OTHER_DISKS: tuple[str, ...] = ("", "", "", "posix_min", "posix_min", "btrfs")
+"""The disk below, "" for that of the scenario: which calls make a name durable, and
+what a failed one leaves, depends on it."""
+
 IN_ORDER: tuple[ServiceName, ...] = (
     *("commit", "flush_commit_log", "reput", "flush_consume_queue", "flush_index"),
     "checkpoint",
 )
 """Each makes durable, or tells, what those before it have done; others come last."""
+
+_USUAL_DISKS = ("ext4_ordered", "kill9", "xfs")
 
 _READING = DiskFault("read", "EIO")
 _CHANGING = (
@@ -89,7 +95,13 @@ def failing_for(scenario: Scenario, run: int, number: int) -> tuple[Program, int
         The program, and the index of that op.
     """
     chance = SeededChance(run, number)
-    program = program_for(scenario, run, number)
+    other = chance.pick(OTHER_DISKS)
+
+    def change(space: Space, setup: Setup) -> tuple[Space, Setup]:
+        disk = other if other and setup.disk_profile in _USUAL_DISKS else ""
+        return space, replace(setup, disk_profile=disk or setup.disk_profile)
+
+    program = program_for(scenario, run, number, change=change)
     draft = Draft(scenario.space, program.setup, chance)
     if chance.coin():
         failing, faults = _of_a_beginning(draft, program)

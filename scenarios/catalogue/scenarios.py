@@ -277,7 +277,7 @@ _SCENARIOS = (
         name="clock_jumps",
         sentence="the wall clock is set forward and back, by milliseconds to years",
         space=JUMPING,
-        setups=(*setups_on("ext4_ordered"), *often((POOLED, 4), (SYNCED, 2))),
+        setups=(*setups_on("ext4_ordered"), *often((POOLED, 6), (SYNCED, 2))),
         required_probes=(
             "time_search.amid",
             "time_search.before_all",

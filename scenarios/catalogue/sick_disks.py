@@ -94,6 +94,7 @@ _UNREADABLE = replace(
         (Size(parts=2, extra=1), 3),
         (Size(parts=1), 3),
     ),
+    burst_sizes=often((2, 2), (3, 2), (5, 2), (8, 2), (11, 2), (21, 2), (30, 3)),
     labels=INDEXED.labels,
     services=INDEXED.services,
     query_keys=INDEXED.query_keys,
@@ -227,6 +228,10 @@ SICK_DISKS = (
             *often(
                 (Setup(16384, 250), 6),
                 (Setup(16384, 250, "SYNC_FLUSH", on_damage="serve"), 4),
+                # Two sectors, of which the last is not all of the file.
+                (Setup(16384, 27), 5),
+                (Setup(8192, 40), 5),
+                (Setup(8192, 30, queue_ext_size=1000), 3),
                 (Setup(index_slots=8, index_entries=20, queue_ext_size=100), 4),
                 (Setup(index_slots=40, index_entries=60, queue_ext_size=100), 4),
                 (Setup(8192, 7, index_slots=3, index_entries=60), 4),

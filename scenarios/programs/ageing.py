@@ -30,6 +30,9 @@ AGAIN: Final = 4
 SOON_MS: Final = (0, 1, 100, 199, 200, 400, 500, 999, 1000, 1500, 1999, 2000, 2001)
 """Around the intervals after which a flush or a commit takes everything."""
 
+BACK_MS: Final = (1, 100, 500, 5_000, 60_000, 86_400_000)
+"""How far back the clock is set between two rounds, where clocks are set back."""
+
 WRITES_THE_LOG: Final = ("flush_commit_log", "commit", "reput", "allocate")
 """Those whose work is there as soon as a message is put."""
 
@@ -161,6 +164,8 @@ def serve(draft: Draft) -> None:
             draft.add(RunService("flush_commit_log"))
         draft.add(RunService("reput"))
     soon = chance.pick(SOON_MS)
+    if min(draft.space.clock_steps_ms.special) < 0 and chance.coin():
+        soon = -chance.pick(BACK_MS)
     if soon:
         draft.add(AdvanceClock(soon))
     draft.add(one)

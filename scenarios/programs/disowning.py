@@ -29,6 +29,9 @@ SLOTS_AT, SLOTS_END = 512, 1536  # of the mark, behind the fields of RocketMQ
 LOG_FILES = often((0, 3), (2, 2), (4, 4), (6, 1))
 """How many more files a log has; after an orderly end RocketMQ reads its last three."""
 
+SMALLER = often((0, 3), (1, 2), (2, 1))
+"""How many records such a file has before the one that fills it."""
+
 MarkLeft = Literal["none", "no file", "older", "newest"]
 MARKS_LEFT: tuple[MarkLeft, ...] = often(
     ("none", 5), ("no file", 2), ("older", 3), ("newest", 2)
@@ -63,6 +66,22 @@ PLANTED = 3
 EMPTIED = 8
 """Of so many changes that add no file one takes all files of a folder away."""
 
+BROKEN_OFF = 4
+"""Of so many others one breaks the log off before its newest file."""
+
+_UNMADE: tuple[tuple[DamageKind, int], ...] = (
+    ("delete", 0),
+    ("zero", 0),
+    ("zero", 4),
+    ("flip", 1),
+)
+BREAKS: tuple[Damage, ...] = tuple(
+    Damage(f"commitlog[{number}]", kind, 0, size)
+    for number in (-2, -2, -3, 1)
+    for kind, size in _UNMADE
+)
+"""A file that is missing or empty, or whose first record nobody can read."""
+
 FOLDERS = often(("commitlog", 2), ("consumequeue", 1))
 FILES_MAX = 9
 """More files than that no folder has here, as a rule."""
@@ -77,8 +96,7 @@ AGAIN = often((0, 2), (1, 3), (2, 1))
 def disown(draft: Draft) -> None:
     """Add ops: a directory without a mark of its own, its starts, puts and changes."""
     chance = draft.chance
-    for _ in range(chance.pick(LOG_FILES)):
-        draft.add(draft.drawn.put(), draft.drawn.put_at_the_end())
+    _fill_files(draft)
     if chance.coin():
         flush_and_dispatch(draft, 9)
     left: MarkLeft = chance.pick(MARKS_LEFT)
@@ -95,6 +113,17 @@ def disown(draft: Draft) -> None:
         if chance.coin():
             draft.add(*_with_mark(left))
         _start(draft, _change(draft))
+
+
+def _fill_files(draft: Draft) -> None:
+    """Add puts that fill log files, each with one record or with a few."""
+    chance, drawn = draft.chance, draft.drawn
+    files = chance.pick(LOG_FILES)
+    for _ in range(files):
+        draft.add(*[drawn.put() for _ in range(chance.pick(SMALLER))])
+        draft.add(drawn.put_at_the_end())
+    if files and chance.coin():
+        draft.add(drawn.put())  # alone in the newest file
 
 
 def _keep_the_mark(draft: Draft) -> None:
@@ -130,6 +159,8 @@ def _change(draft: Draft) -> list[PlantFile | Damage]:
         elif chance.one_in(EMPTIED):
             first = Damage(f"{chance.pick(FOLDERS)}[0]", "delete")
             changes += [first] * FILES_MAX
+        elif chance.one_in(BROKEN_OFF):
+            changes.append(chance.pick(BREAKS))
         else:
             changes.append(_changed(draft))
     draft.add(*changes)

@@ -43,6 +43,7 @@ OPTIONS: tuple[Mapping[str, object], ...] = often(
     ({"disk_profile": "posix_min"}, 3),
     ({"queue_file_units": 2}, 1),
     ({"queue_file_units": 7}, 1),
+    ({"queue_file_units": 30}, 2),
     ({"max_span": 2}, 2),
     ({"topic_threshold": 6}, 1),
     ({"pull_interval": 300}, 2),

@@ -406,6 +406,7 @@ BUFFERING = replace(
     FLUSHING,
     kinds=(*FLUSHING.kinds, *_TIME),
     paced=(False, True, True),
+    clock_steps_ms=Numbers((*FLUSHING.clock_steps_ms.special, -3000), 5000),
     services=often(
         ("commit", 6),
         ("reput", 3),
@@ -424,7 +425,8 @@ BUFFERING = replace(
 )
 """The same of a store with write buffers, whose commits meet the failing disk.
 
-Time passes between its puts, so that what waits in a buffer is younger than the rest.
+Time passes between its puts, so that what waits in a buffer is younger than the rest;
+and now and then the clock is set back, so that it may wait for a time to come.
 """
 
 FLUSHED = Setup(preallocate=True)

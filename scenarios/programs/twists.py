@@ -48,7 +48,7 @@ from crashmq.models.ops import (
     needs,
     parts,
 )
-from crashmq.models.program import FLUSH_MODES, HOUR_MS, WRONG_VALUES, Program
+from crashmq.models.program import FLUSH_MODES, HOUR_MS, WRONG_VALUES, Program, Setup
 from crashmq.scenarios.programs.brims import OFF, at_a_limit, payload_of
 from crashmq.scenarios.programs.chance import Chance, SeededChance
 from crashmq.scenarios.programs.draft import THOROUGH_MS
@@ -216,13 +216,27 @@ def _misconfigured(program: Program, chance: Chance) -> Program:
 def _back_while_it_runs(program: Program, chance: Chance) -> Program:
     """The clock is set back amid a life, between two rounds of all that have intervals.
 
-    What is put after that waits for rounds that count from a time to come.
+    What is put after that waits for rounds that count from a time to come. Perhaps the
+    store has write buffers, of which a part may wait as well, and all others have
+    rounds too: the other services, and the tasks of consumers that were started.
     """
-    ops = [*program.ops]
+    ops, setup = [*program.ops], program.setup
     at = chance.below(len(ops) + 1)
     put = _last_put(ops[:at]) or _last_put(ops)
-    around = (*put, *_telling(), *_back(chance), *put, *_rounds())
-    return _with(program, [*ops[:at], *around, *ops[at:]])
+    if chance.coin():
+        setup = replace(setup, transient_store_pool=True)
+    rounds = _rounds() if chance.coin() else _rounds_of_all(setup, ops[:at])
+    around = (*put, *_telling(), *_back(chance), *put, *rounds)
+    return Program(setup, (*ops[:at], *around, *ops[at:]))
+
+
+def _rounds_of_all(setup: Setup, before: list[Op]) -> tuple[Op, ...]:
+    """A round of each service, and of the tasks of consumers that were started."""
+    clients = {op.client: op for op in before if isinstance(op, StartConsumer)}
+    return (
+        *[RunService(name) for name in sorted(setup.services)],
+        *[TurnConsumer(one, task) for one in clients for task in TIMED],
+    )
 
 
 def _part_of_a_second(program: Program, chance: Chance) -> Program:
@@ -454,16 +468,14 @@ def _about_a_limit(program: Program, chance: Chance) -> Program:
     """
     ops, setup = [*program.ops], program.setup
     at = chance.below(len(ops) + 1)
-    rounds: list[Op] = [RunService(name) for name in sorted(setup.services)]
-    clients = {op.client: op for op in ops[:at] if isinstance(op, StartConsumer)}
-    rounds += [TurnConsumer(one, task) for one in clients for task in TIMED]
-    passes = lapse(chance, chance.pick(limits_of(setup)), tuple(rounds))
+    rounds = _rounds_of_all(setup, ops[:at])
+    passes = lapse(chance, chance.pick(limits_of(setup)), rounds)
     begins = (*rounds, *_last_put(ops)) if chance.coin() else ()
     return _with(program, [*ops[:at], *begins, *passes, *ops[at:]])
 
 
 TWISTS: tuple[Twist, ...] = (
-    *(_set_back, _set_back, _back_while_it_runs),
+    *(_set_back, _set_back, _back_while_it_runs, _back_while_it_runs),
     *(_configured_anew, _configured_anew, _misconfigured),
     *(_again_beside_a_stop, _again_beside_a_stop),
     *(_at_once, _at_once),

@@ -110,7 +110,7 @@ def test_a_fact_names_what_it_excuses_and_where_that_is_still_asked() -> None:
         "RD-1 at `MessagesPulled`",
     ]
     assert row_of(table, "lives")[2:] == [
-        "DEL-16, DLY-3, DUR-5, DUR-6, PUT-7, PUT-9, REC-14, RUN-8, SVC-1",
+        "CP-15, DEL-16, DLY-3, DUR-5, DUR-6, PUT-7, PUT-9, REC-14, RUN-8, SVC-1",
         "",
     ]
     assert row_of(table, "no other op")[2:] == ["RUN-6, RUN-9", "RUN-2 at `OpOver`"]

@@ -78,6 +78,17 @@ _UNSYNCED_REMOVAL = does(
 
 LIES_OF_LIVES = (
     bug(
+        "FL-14",
+        "crashmq.engine.store.flush:CommitLogFlusher._flush",
+        "SYNC_FAILED.hit()",
+        "self._commit_log.mapped_files.flushed_where = self._commit_log.max_offset",
+        does(
+            EAGER,
+            PUT,
+            During(FLUSH, 1, DiskFault("sync", "EIO", path="commitlog", after=1)),
+        ),
+    ),
+    bug(
         "PUT-8",
         "crashmq.engine.store.flush:CommitLogFlusher._flush",
         "self._flags.stop_flushing()",

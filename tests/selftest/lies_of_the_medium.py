@@ -216,6 +216,27 @@ LIES_OF_THE_MEDIUM = (
         does(PLAIN, PUT, MARK),
     ),
     bug(
+        "CP-14",
+        "crashmq.engine.store.store_checkpoint:StoreCheckpoint._write_slot",
+        "_SLOTS_AT[sequence % 2]",
+        "_SLOTS_AT[0]",
+        does(EAGER, PUT, FLUSH, MARK),
+    ),
+    bug(
+        "CP-15",
+        "crashmq.engine.store.flush:CheckpointService._write",
+        "self._sums.of(flushed_where),",
+        "(*self._sums.of(flushed_where)[:-1], 1) if flushed_where else (),",
+        does(EAGER, PUT, FLUSH, MARK),
+    ),
+    bug(
+        "DUR-7",
+        "crashmq.harness.subjects.removals:checkpoint_written",
+        "tuple(disk.unsynced_from(durable).items()),",
+        f"(('{LOG}', 0),),",
+        does(EAGER, PUT, FLUSH, MARK),
+    ),
+    bug(
         "DUR-1",
         "crashmq.engine.store.logfile.allocate_mapped_file_service:AllocateMappedFileService.run_once",
         "self._disk.sync_dir(self._path)",

@@ -153,7 +153,7 @@ COMMIT_FAILS = does(
     *(PUT, During(PUT, 1, DiskFault("write", "EIO"))),
 )
 TWICE = does(PLAIN, PUT, REPUT, KILL, Restart(), KILL, Restart())
-MARKED = does(EAGER, PUT, REPUT, FLUSH, MARK, REPUT)
+MARKED = does(EAGER, PUT, REPUT, FLUSH, MARK, Shutdown())
 SMALLQUEUES = Setup(cleans=True, reserved_hours=2, queue_file_units=1)
 LOG = "commitlog/00000000000000000000"
 QUEUE = "consumequeue/T0/0/00000000000000000000"
