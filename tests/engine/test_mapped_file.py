@@ -161,6 +161,25 @@ def test_an_erased_end_reads_as_zeros_and_leaves_the_front(disk: SimDisk) -> Non
     assert file.read(0, SIZE) == kept.ljust(SIZE, b"\0")
 
 
+@pytest.mark.parametrize("at", [1 << 20, (2 << 20) - 1, 2 << 20, (3 << 20) - 1])
+def test_what_lies_far_behind_the_end_is_erased_and_written_again(
+    disk: SimDisk, at: int
+) -> None:
+    file = created(disk.mount(), size=3 << 20)
+    file.append_message(b"x")
+    file.set_positions(at)
+    file.append_message(b"y")
+    file.sync()
+    written = disk.actions
+
+    file.rewrite(0, at + 1)
+    assert disk.actions - written == at // PAGE_SIZE + 1
+
+    file.erase(1)
+    assert file.read(0, 1) == b"x"
+    assert not any(file.read(1, file.file_size - 1))
+
+
 def test_erasing_zeros_writes_nothing(disk: SimDisk) -> None:
     file = created(disk.mount())
     file.append_message(b"x" * 10)

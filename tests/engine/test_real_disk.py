@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -98,6 +100,30 @@ def test_a_lock_holds_against_another_disk_object(tmp_path: Path) -> None:
     with pytest.raises(BlockingIOError):
         RealDisk(tmp_path).lock("lock")
     lock.release()
+
+
+@pytest.mark.parametrize("size", [1, 0], ids=["the first byte", "all bytes"])
+def test_a_lock_respects_the_record_lock_of_another_program(
+    tmp_path: Path, size: int
+) -> None:
+    holder = (
+        "import fcntl, sys; f = open(sys.argv[1], 'w'); "
+        "fcntl.lockf(f, fcntl.LOCK_EX, int(sys.argv[2])); "
+        "print('held', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", holder, str(tmp_path / "lock"), str(size)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+
+        with pytest.raises(BlockingIOError):
+            RealDisk(tmp_path).lock("lock")
+
+        other.communicate()
+    RealDisk(tmp_path).lock("lock").release()
 
 
 @pytest.mark.parametrize("mapped", [True, False])

@@ -335,6 +335,18 @@ def test_services_that_callers_wait_for_end_first() -> None:
     assert ended == ["flush", "reput", "checkpoint"]
 
 
+def test_a_last_round_begins_when_the_one_before_it_has_ended() -> None:
+    next_has_run, met = threading.Event(), []
+    first = FakeService(lambda _: met.append(next_has_run.wait(0.2)), "flush", WAIT_MS)
+    second = FakeService(lambda _: next_has_run.set(), "reput", WAIT_MS)
+
+    with ServiceThreads(FakeStore((first, second), (first,))):
+        pass
+
+    assert met == [False]
+    assert next_has_run.is_set()
+
+
 def test_the_first_error_of_the_disk_is_kept_and_the_service_goes_on() -> None:
     went_on = threading.Event()
 
