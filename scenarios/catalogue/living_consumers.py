@@ -134,6 +134,7 @@ SHARING = replace(
     kinds=often(
         *(("consume", 16), ("stay", 3), ("burst", 3), ("service", 1), ("restart", 1)),
         *(("hang", 4), ("listen", 5), ("suspend", 2), ("send", 3), ("ask", 2)),
+        ("lock", 3),
     ),
     kept=("consume", "stay", "burst"),
     consumed=SOME_HANG,
@@ -182,7 +183,7 @@ CRASHING = replace(
         ("burst", 2),
         ("service", 2),
         ("crash", 3),
-        *(("hang", 6), ("listen", 5), ("suspend", 2), ("ask", 2)),
+        *(("hang", 6), ("listen", 5), ("suspend", 2), ("ask", 2), ("lock", 3)),
     ),
     kept=("consume", "outlive", "stay"),
     consumed=SOME_HANG,
@@ -201,7 +202,7 @@ AMONG_OTHERS = replace(
         ("restart", 1),
         ("crash", 2),
         ("fault", 1),
-        *(("hang", 6), ("listen", 4), ("suspend", 2)),
+        *(("hang", 6), ("listen", 4), ("suspend", 2), ("lock", 2)),
     ),
     kept=("consume", "delay", "hold"),
     groups=("k",),
@@ -233,7 +234,8 @@ others, or beside a separator, a star is a tag as any other."""
 SUBSCRIBING = replace(
     WORKING,
     kinds=often(
-        ("consume", 16),
+        ("consume", 12),
+        ("subscribe", 6),
         ("put", 3),
         ("burst", 3),
         ("service", 2),
@@ -313,6 +315,7 @@ FAILING = replace(
     kinds=often(
         *(("retry", 12), ("consume", 3), ("burst", 2), ("service", 2), ("crash", 1)),
         *(("hang", 6), ("listen", 5), ("suspend", 2), ("send", 4), ("ask", 2)),
+        ("lock", 3),
     ),
     kept=("retry",),
     addresses=(

@@ -204,6 +204,8 @@ IF_LISTED: dict[str, tuple[Kind, ...]] = {
         "suspend",
         "send",
         "ask",
+        "subscribe",
+        "lock",
     ),
     "hold": ("hold",),
     "progress": ("progress", "filter"),
