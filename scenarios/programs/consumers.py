@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 from crashmq.models.limits import PULL_MAX_IDLE_MS, PUT_OFF_MS
 from crashmq.models.ops import (
+    RETRIED,
     AdvanceClock,
     Consume,
     ConsumerTask,
@@ -367,6 +368,13 @@ def _takes_batches(one: StartConsumer) -> bool:
     return one.batch > 1 and not one.is_orderly
 
 
+def commit(draft: Draft) -> None:
+    """Add ops: a listener in order commits by itself, and fails now and then."""
+    if not draft.joined:
+        join(draft)
+    _commit_itself(draft, draft.chance.pick(tuple(draft.joined)))
+
+
 def _commit_itself(draft: Draft, client: str) -> None:
     """Add ops: a listener in order says which of its results commit, or take back."""
     chance, add = draft.chance, draft.add
@@ -376,9 +384,11 @@ def _commit_itself(draft: Draft, client: str) -> None:
     if not joined and not can_join:
         work(draft, client)
         return
-    one = chance.pick(joined or can_join)
+    soon = [one for one in can_join if one.max_reconsume_times < RETRIED]
+    gives_up = bool(soon) and chance.coin()
+    one = chance.pick(soon if gives_up else joined or can_join)
     client = one.client
-    if not joined:
+    if client not in draft.joined:
         let_join(draft, one)
     for _ in range(2):
         add(*[draft.drawn.put()] * chance.integer(2, 4))
@@ -386,11 +396,12 @@ def _commit_itself(draft: Draft, client: str) -> None:
     add(A_SECOND, TurnConsumer(client, "pull", 8))
     add(Consume(client, times=chance.pick((1, 2, 4)), status="uncommitted"))
     for _ in range(chance.integer(1, 4)):
-        status = chance.pick((*COMMITTING, "later"))
+        results = (*COMMITTING, "later", "suspends")
+        status = "suspends" if gives_up and chance.coin() else chance.pick(results)
         add(Consume(client, times=chance.pick((1, 1, 2)), status=status))
-        if status in ("rollback", "later"):
+        if status in ("rollback", "later", "suspends"):
             add(A_SECOND)
-        if chance.one_in(3):
+        if chance.coin():
             add(TurnConsumer(client, "persist"))
     add(Consume(client, times=chance.pick(TIMES)))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from crashmq.scenarios.programs.asking import ask
-from crashmq.scenarios.programs.consumers import consume
+from crashmq.scenarios.programs.consumers import commit, consume
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.hanging import hang, suspend
 from crashmq.scenarios.programs.listening import listen
@@ -29,4 +29,5 @@ OF_CONSUMERS: Final[dict[Kind, Callable[[Draft], None]]] = {
     "ask": ask,
     "subscribe": subscribe,
     "lock": lock,
+    "commit": commit,
 }

@@ -56,7 +56,7 @@ OF_KINDS: Final[Mapping[Kind, frozenset[Capability]]] = {
         ),
     ),
     **dict.fromkeys(
-        ("ask", "subscribe", "lock"),
+        ("ask", "subscribe", "lock", "commit"),
         frozenset(
             {
                 *(Capability.RUNS_CONSUMERS, Capability.HAS_CLOCK),

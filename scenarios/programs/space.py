@@ -74,11 +74,12 @@ Kind = Literal[
     "ask",
     "subscribe",
     "lock",
+    "commit",
 ]
 OF_LIVING: frozenset[Kind] = frozenset(
     {
         *("consume", "retry", "outlive", "stay", "hang", "listen", "suspend", "send"),
-        *("ask", "subscribe", "lock"),
+        *("ask", "subscribe", "lock", "commit"),
     }
 )
 """Kinds of phrases in which consumers run."""

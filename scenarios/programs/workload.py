@@ -206,6 +206,7 @@ IF_LISTED: dict[str, tuple[Kind, ...]] = {
         "ask",
         "subscribe",
         "lock",
+        "commit",
     ),
     "hold": ("hold",),
     "progress": ("progress", "filter"),
