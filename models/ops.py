@@ -97,6 +97,7 @@ ConsumeStatus = Literal[
     "uncommitted",
     "commit",
     "rollback",
+    "suspends",
 ]
 ConsumerEnd = Literal["stop", "kill", "vanish"]
 ExpressionType = Literal["TAG", "SQL92"]
@@ -741,10 +742,11 @@ class Consume:
     The listener has each batch for ``takes_ms`` before it returns, so that what begins
     at the same time happens meanwhile.
 
-    The last three of the results are those of a listener in order that commits by
+    The last four of the results are those of a listener in order that commits by
     itself: ``uncommitted`` consumes without a commit; ``commit`` also commits all that
-    was consumed before; after ``rollback`` all since the last commit comes again. Other
-    consumers take a ``rollback`` for ``later``, and the other two for ``success``.
+    was consumed before; after ``rollback`` all since the last commit comes again; with
+    ``suspends`` it fails as with ``later``, and commits nothing. Other consumers take
+    the last two for ``later``, and the other two for ``success``.
     """
 
     client: str

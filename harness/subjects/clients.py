@@ -101,6 +101,7 @@ _OUT_OF_ORDER: Final[dict[ConsumeStatus, ConsumeStatus]] = {
     "uncommitted": "success",
     "commit": "success",
     "rollback": "later",
+    "suspends": "later",
 }
 _NO_CONSUMER = Skipped("the client has no consumer")
 _ENDED = Skipped("the client has ended meanwhile")

@@ -22,6 +22,8 @@ from crashmq.engine.common.message_queue import MessageQueue
 from crashmq.harness.scheduling.sim_runtime import SimRuntime
 from crashmq.models.ops import PAUSE_MS_MAX, ConsumeStatus
 
+_COMMITTED_BY_ITSELF = ("uncommitted", "commit", "rollback", "suspends")
+
 
 class ListenerFailed(Exception):
     """What a listener raises if the op wants it to fail."""
@@ -115,16 +117,16 @@ class Orderly:
         with self._client.calls(context.queue):
             for message in messages:
                 status = self._client.take_one(message, context.queue)
-                if status in ("raises", "later", "rollback"):
+                if status in ("raises", "later", "rollback", "suspends"):
                     break
         if self._client.again:
             pause_ms = min(max(self._client.again, 0), PAUSE_MS_MAX)
             context.suspend_current_queue_time_millis = pause_ms
-        context.auto_commit = status not in ("uncommitted", "commit", "rollback")
+        context.auto_commit = status not in _COMMITTED_BY_ITSELF
         match status:
             case "raises":
                 raise ListenerFailed
-            case "later":
+            case "later" | "suspends":
                 return ConsumeOrderlyStatus.SUSPEND_CURRENT_QUEUE_A_MOMENT
             case "rollback":
                 return ConsumeOrderlyStatus.ROLLBACK

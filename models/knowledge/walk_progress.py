@@ -6,9 +6,7 @@ before or after another, and a persist may have written either.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import get_args
 
 from crashmq.models.files.offsets import OffsetKey, OffsetRows
 from crashmq.models.history import (
@@ -20,7 +18,6 @@ from crashmq.models.history import (
     Entry,
     FileDamaged,
     FilePlanted,
-    Happening,
     LifeEnded,
     OffsetRead,
     OffsetSent,
@@ -28,11 +25,17 @@ from crashmq.models.history import (
     ProgressAnswered,
     ProgressAsked,
     PullReceived,
-    PullSent,
     RoundsEnded,
     StartBegan,
     Step,
     StopEnded,
+)
+from crashmq.models.knowledge.commits_beside import (
+    Beside,
+    answers_in,
+    consumers_act,
+    key_of,
+    settle_single_commits,
 )
 from crashmq.models.knowledge.knowledge import Knowledge
 from crashmq.models.knowledge.members import Members
@@ -80,7 +83,6 @@ from crashmq.models.ops import (
     CleanOffsets,
     CloneOffset,
     CommitOffset,
-    ConsumerOp,
     Crash,
     DeleteGroup,
     DeleteTopic,
@@ -118,13 +120,13 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
     at.known.consumption.owed.step_begins(at.known.model)
     if step.sets_back:
         _clock_was_set_back(at)
-    recovered: list[Recovered] = []
+    recovered = list[Recovered]()
     before, pending_before = dict(progress.now), dict(progress.pending)
-    told, is_loaded = dict[int, int](), False
+    told, is_loaded, beside = dict[int, int](), False, Beside(at)
     found: Mapping[str, bytes] = {}
     if at.known.promises.reverts:
         progress.is_doubtful = True
-    answers = _answers(at)
+    answers = answers_in(step)
     _commits_are_told_late(at)
     for number, entry in _events_of_progress(step):
         match entry.event:
@@ -144,12 +146,10 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
             case DeletionAsked(deletion):
                 _deletion_asked(at, deletion)
             case DeletionEnded(asked, seen):
-                its = step.entries[asked].event
-                assert isinstance(its, DeletionAsked), its
-                _deletion_ended(at, its.op, seen)
-            case RoundsEnded(service="persist_consumer_offset", seen=Ran(work)):
+                _deletion_ended(at, asked, seen)
+            case RoundsEnded("persist_consumer_offset", Ran(work)):
                 if step.must_have_written(work):
-                    yield from _persisted(at, before)
+                    yield from _persisted(at, before, beside.sure_before(entry))
             case StopEnded(seen=Stopped()):
                 _stopped(at, before)
             case LifeEnded(crash):
@@ -166,12 +166,13 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 before, is_loaded = dict(progress.now), True
                 at.known.consumption.broker_started(dict(rows))
                 progress.members = Members()
+        beside.saw(entry)
     yield from saw_work(at)
     if step.sets_back:  # maybe behind what happened in the step, too
         _clock_was_set_back(at)
     if at.known.promises.reverts and not is_loaded:
         progress.is_doubtful = True
-    _settle(at, before, pending_before)
+    _settle(at, before, pending_before, beside)
     return recovered
 
 
@@ -197,6 +198,7 @@ def _settle(
     at: At,
     before: Mapping[OffsetKey, frozenset[int]],
     pending_before: Mapping[OffsetKey, bool],
+    beside: Beside,
 ) -> None:
     """Record what the step as a whole says of commits, deletions and heartbeats."""
     step = at.step
@@ -205,7 +207,8 @@ def _settle(
     if removals:
         _removed_nothing(at, removals, before, pending_before)
     elif not (step.is_alone or step.crash or step.starts or step.is_stopping):
-        _settle_single_commits(at, before)
+        settle_single_commits(at, before)
+        at.known.progress.gone(beside.removed)
 
 
 def _events_of_progress(step: Step) -> list[tuple[int, Entry]]:
@@ -216,9 +219,17 @@ def _events_of_progress(step: Step) -> list[tuple[int, Entry]]:
     return [one for one in numbered if type(one[1].event) in _OF_PROGRESS_OR_CONSUMERS]
 
 
-def _persisted(at: At, before: dict[OffsetKey, frozenset[int]]) -> Iterator[Moment]:
-    """Record a persist; it wrote what was committed ``before`` it, or later."""
+def _persisted(
+    at: At,
+    before: dict[OffsetKey, frozenset[int]],
+    sure: Mapping[OffsetKey, frozenset[int]],
+) -> Iterator[Moment]:
+    """Record a persist; it wrote what was committed ``before`` it, or later.
+
+    Of ``sure`` offsets it is known that nobody has written them since it began.
+    """
     at.known.progress.persisted(before)
+    at.known.progress.kept.update(sure)
     if at.step.is_alone and not at.step.fails_calls:
         yield OffsetsPersisted(*at, at.look.files())
 
@@ -230,51 +241,6 @@ def _stopped(at: At, before: dict[OffsetKey, frozenset[int]]) -> None:
         at.known.progress.persisted(before)
     at.known.consumption.missed_resets(at.known.progress.pulls.behind)
     at.known.progress.ended()
-
-
-def _settle_single_commits(at: At, before: Mapping[OffsetKey, frozenset[int]]) -> None:
-    """Record commits of a step as certain if nothing else wrote the same offset."""
-    entries, progress = at.step.entries, at.known.progress
-    asked = [one.event.op for one in entries if isinstance(one.event, ProgressAsked)]
-    others = (DeleteGroup, CloneOffset, CleanOffsets)
-    if at.step.deletions or any(isinstance(op, others) for op in asked):
-        return
-    writers = Counter(
-        key for entry in entries if (key := _written_by(at, entry.event)) is not None
-    )
-    for op, seen in _answers(at).values():
-        if isinstance(op, CommitOffset) and isinstance(seen, Committed):
-            key = _key_of(op)
-            if writers[key] == 1 and not progress.may_drop(key):
-                was = before.get(key, frozenset({NO_OFFSET}))
-                told = frozenset({seen.offset})
-                progress.now[key] = told if seen.accepted else was
-
-
-def _answers(at: At) -> dict[int, tuple[ProgressOp, Observation]]:
-    """The answer to each request of a step, by the number of the event that asked."""
-    found: dict[int, tuple[ProgressOp, Observation]] = {}
-    if ProgressAnswered not in at.step.kinds:
-        return found
-    for entry in at.step.entries:
-        if isinstance(entry.event, ProgressAnswered):
-            before_it = at.step.entries[entry.event.asked].event
-            assert isinstance(before_it, ProgressAsked), before_it
-            found[entry.event.asked] = before_it.op, entry.event.seen
-    return found
-
-
-def _written_by(at: At, event: Happening) -> OffsetKey | None:
-    """The group and queue whose offset an event may change; None: none."""
-    match event:
-        case ProgressAsked(CommitOffset() | ResetOffset() | TakeQueue() as op):
-            return _key_of(op)
-        case BrokerPullAsked(_, pull):
-            return _key_of(pull)
-        case OffsetSent(queue) | PullSent(queue):
-            return at.known.consumption.key_of(queue)
-        case _:
-            return None
 
 
 def walk_recovered(at: At, recovered: Sequence[Recovered]) -> Iterator[Moment]:
@@ -329,17 +295,12 @@ def _ends(at: At, *, log_was_damaged: bool) -> Ends:
     return Ends({key: (end, end) for key, end in ends.items()})
 
 
-def _consumers_act(at: At) -> bool:
-    """Whether a consumer may have committed and not come to tell so."""
-    return any(isinstance(one, get_args(ConsumerOp)) for one in at.step.acts)
-
-
 def _saw_what_is_cut_short(at: At) -> None:
     """Record what may have been done amid a crash by those who did not come to tell.
 
     So it is with requests, commits, and the files of consumers that broadcast.
     """
-    is_untold = not at.step.is_alone and _consumers_act(at)
+    is_untold = not at.step.is_alone and consumers_act(at.step)
     at.known.progress.is_doubtful |= is_untold or _is_unanswered(at.step)
     names = {getattr(one, "client", "") for one in at.step.acts}
     for client in sorted(names - {""}):
@@ -350,10 +311,6 @@ def _is_unanswered(step: Step) -> bool:
     """Whether a request of a consumer got no answer in the step."""
     kinds = [type(entry.event) for entry in step.entries]
     return kinds.count(ProgressAsked) > kinds.count(ProgressAnswered)
-
-
-def _key_of(op: QueueOp | PullThroughBroker) -> OffsetKey:
-    return op.group, op.topic, op.queue_id
 
 
 def _saw_asked(at: At, number: int, op: ProgressOp) -> None:
@@ -372,19 +329,19 @@ def _saw_asked(at: At, number: int, op: ProgressOp) -> None:
     match op:
         case CommitOffset():
             # A commit tells what the consumer knows, which is not less.
-            key = _key_of(op)
+            key = key_of(op)
             higher = [one for one in progress.of(key) if one > op.offset]
             for offset in (op.offset, *higher):
                 progress.set(key, offset, is_certain=False)
         case ResetOffset():
-            _, seen = _answers(at).get(number, (op, None))
+            _, seen = answers_in(at.step).get(number, (op, None))
             if isinstance(seen, OffsetReset) and seen.offset >= 0:
-                progress.set(_key_of(op), seen.offset, is_certain=False)
-                progress.pending[_key_of(op)] = False
+                progress.set(key_of(op), seen.offset, is_certain=False)
+                progress.pending[key_of(op)] = False
                 # Its consumers may be told before whoever resets it is answered.
-                at.known.consumption.owed.may_be_told(_key_of(op), seen.offset)
+                at.known.consumption.owed.may_be_told(key_of(op), seen.offset)
         case TakeQueue():
-            progress.pending[_key_of(op)] = False
+            progress.pending[key_of(op)] = False
         case _:
             pass
     _spread(at)
@@ -412,7 +369,10 @@ def _deletion_asked(at: At, op: DeleteTopic) -> None:
     progress.may_be_gone(progress.keys_of(topic=op.topic, queue_id=op.queue_id))
 
 
-def _deletion_ended(at: At, op: DeleteTopic, seen: Observation) -> None:
+def _deletion_ended(at: At, asked: int, seen: Observation) -> None:
+    its = at.step.entries[asked].event
+    assert isinstance(its, DeletionAsked), its
+    op = its.op
     progress, is_sure = at.known.progress, at.step.is_alone and not at.step.fails_calls
     if isinstance(seen, Deleted) and is_sure:
         progress.gone(progress.keys_of(topic=op.topic, queue_id=op.queue_id))
@@ -483,7 +443,7 @@ def _answered(at: At, op: ProgressOp, seen: object, at_ms: int) -> Iterator[Mome
 
 
 def _answered_of_queue(at: At, op: QueueOp, seen: object) -> Iterator[Moment]:
-    progress, key, is_alone = at.known.progress, _key_of(op), at.step.is_alone
+    progress, key, is_alone = at.known.progress, key_of(op), at.step.is_alone
     pending, possible = progress.pending.get(key), progress.of(key)
     match op, seen:
         case CommitOffset(), Committed(told, accepted):
@@ -578,7 +538,7 @@ def _lowest(at: At, but_for: str, topic: str) -> dict[int, frozenset[int]]:
 
 def _saw_pull_asked(at: At, pull: PullThroughBroker, told: int) -> None:
     """Record what a pull may change from now on."""
-    progress, key = at.known.progress, _key_of(pull)
+    progress, key = at.known.progress, key_of(pull)
     if at.step.is_alone:
         return
     if told >= 0:
@@ -595,7 +555,7 @@ def _saw_pull(
     ``told`` is None if it was held before: it is read again then, and may get a reset,
     but commits nothing.
     """
-    progress, key, is_alone = at.known.progress, _key_of(seen.op), at.step.is_alone
+    progress, key, is_alone = at.known.progress, key_of(seen.op), at.step.is_alone
     is_read = True
     if isinstance(seen, BrokerPullAnswered):
         is_read = seen.answer.code in CODES_OF_READS

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from crashmq.models.files.record import BadRecord, Record, decode_record
 from crashmq.models.history import (
+    Consumed,
     OneQueue,
     PutOf,
     SendAnswered,
@@ -47,11 +48,26 @@ def _saw_back(
     known.was_sent_back(event.queue, unique_key)
     if not is_late and begins_beside(at, event.queue):
         known.was_cut_short(event.queue, unique_key)
-    consumed = known.consumed_before if is_late else known.consumed_one
-    consumed(event.queue, unique_key)
-    known.may_have_committed_all(event.queue)
+    if not is_late and _is_uncommitted(at, event.queue):
+        known.sent_away(event.queue, unique_key)
+    else:
+        consumed = known.consumed_before if is_late else known.consumed_one
+        consumed(event.queue, unique_key)
+        known.may_have_committed_all(event.queue)
     yield _sent_back(at, event.queue, given)
     yield from saw_topics_needed(at, event.queue.group)
+
+
+def _is_uncommitted(at: At, queue: OneQueue) -> bool:
+    """Whether a listener in order has failed for a message, and commits by itself.
+
+    Of a larger batch it is unknown what its consumer has kept.
+    """
+    op = at.known.consumption.owner_of(queue)
+    events = [entry.event for entry in at.step.entries]
+    its = [one for one in events if isinstance(one, Consumed) and one.queue == queue]
+    is_single = op is not None and op.is_orderly and op.batch == 1
+    return is_single and bool(its) and its[-1].status == "suspends"
 
 
 def _copies_of(at: At, given: Record) -> list[PutOf]:

@@ -14,7 +14,7 @@ from crashmq.models.limits import PUT_OFF_MS
 from crashmq.models.observations import Ran
 from crashmq.models.ops import Consume
 
-_FAILURES = ("later", "raises", "hangs", "rollback")
+_FAILURES = ("later", "raises", "hangs", "rollback", "suspends")
 """Results after which a consumer waits before it goes on with a queue."""
 
 

@@ -100,7 +100,7 @@ def only_what_failed_is_sent_back(
 
     Source: ConsumeMessageConcurrentlyService#processConsumeResult, its ackIndex.
     """
-    if not any(result in ("later", "raises") for result in results):
+    if not any(result in ("later", "raises", "suspends") for result in results):
         told = f"its listener returned {', '.join(results) or 'nothing'}"
         where = f"{queue.name}, message {queue_offset}"
         yield Violation(where, f"it is sent back; {told}", "later, or an exception")

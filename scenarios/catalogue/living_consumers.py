@@ -60,6 +60,12 @@ def _by_batches(
     return tuple([replace(one, batch=batch) for one in consumers])
 
 
+def _giving_up_at_once(
+    consumers: tuple[StartConsumer, ...],
+) -> tuple[StartConsumer, ...]:
+    return tuple([replace(one, max_reconsume_times=0) for one in consumers])
+
+
 def _everything_of(
     *topics: str,
 ) -> tuple[tuple[str, str, ExpressionType], ...]:
@@ -115,6 +121,7 @@ WORKING = replace(
         *_by_batches(_of_group("h", 1), 3),
         *_in_order("o"),
         *_by_batches(_in_order("p", 1), 2),
+        *_giving_up_at_once(_in_order("i", 1)),
     ),
     services=often(
         ("reput", 3),
@@ -134,6 +141,7 @@ SHARING = replace(
     kinds=often(
         *(("consume", 16), ("stay", 3), ("burst", 3), ("service", 1), ("restart", 1)),
         *(("hang", 4), ("listen", 5), ("suspend", 2), ("send", 3), ("ask", 2)),
+        ("lock", 3),
     ),
     kept=("consume", "stay", "burst"),
     consumed=SOME_HANG,
@@ -176,13 +184,13 @@ CRASHING = replace(
     WORKING,
     kinds=often(
         ("consume", 12),
-        ("outlive", 4),
+        ("outlive", 6),
         ("stay", 2),
         ("put", 2),
         ("burst", 2),
         ("service", 2),
         ("crash", 3),
-        *(("hang", 6), ("listen", 5), ("suspend", 2), ("ask", 2)),
+        *(("hang", 6), ("listen", 5), ("suspend", 2), ("ask", 2), ("lock", 3)),
     ),
     kept=("consume", "outlive", "stay"),
     consumed=SOME_HANG,
@@ -201,7 +209,7 @@ AMONG_OTHERS = replace(
         ("restart", 1),
         ("crash", 2),
         ("fault", 1),
-        *(("hang", 6), ("listen", 4), ("suspend", 2)),
+        *(("hang", 6), ("listen", 4), ("suspend", 2), ("lock", 2), ("commit", 1)),
     ),
     kept=("consume", "delay", "hold"),
     groups=("k",),
@@ -233,7 +241,8 @@ others, or beside a separator, a star is a tag as any other."""
 SUBSCRIBING = replace(
     WORKING,
     kinds=often(
-        ("consume", 16),
+        ("consume", 12),
+        ("subscribe", 6),
         ("put", 3),
         ("burst", 3),
         ("service", 2),
@@ -313,6 +322,7 @@ FAILING = replace(
     kinds=often(
         *(("retry", 12), ("consume", 3), ("burst", 2), ("service", 2), ("crash", 1)),
         *(("hang", 6), ("listen", 5), ("suspend", 2), ("send", 4), ("ask", 2)),
+        *(("lock", 3), ("commit", 3)),
     ),
     kept=("retry",),
     addresses=(
@@ -333,6 +343,7 @@ FAILING = replace(
         StartConsumer("s1", "s", TOPICS, "last", max_reconsume_times=0),
         StartConsumer("q0", "q", TOPICS, is_orderly=True),
         StartConsumer("q1", "q", TOPICS, is_orderly=True),
+        *_giving_up_at_once(_in_order("i", 2)),
         StartConsumer("u0", "u", f"T0,{LONG}", max_reconsume_times=-1),
         StartConsumer("v0", "v", TOPICS, batch=3),
     ),

@@ -10,14 +10,13 @@ from typing import Final, Literal, TypeAlias
 
 from crashmq.models.limits import PULL_MAX_IDLE_MS, PUT_OFF_MS
 from crashmq.models.ops import (
+    RETRIED,
     AdvanceClock,
-    AskBroker,
     Consume,
     ConsumerTask,
     ConsumeStatus,
     During,
     EndConsumer,
-    ExpressionType,
     Op,
     ResetOffset,
     Restart,
@@ -34,7 +33,6 @@ from crashmq.models.ops import (
 )
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.joining import (
-    A_LOCK_MS,
     A_SECOND,
     AGAIN,
     AGO_MS,
@@ -67,6 +65,11 @@ from crashmq.scenarios.programs.joining import (
     work,
 )
 from crashmq.scenarios.programs.space import often
+from crashmq.scenarios.programs.subscribing import (
+    drop_a_topic,
+    resubscribe,
+    subscribe_all,
+)
 
 Doing: TypeAlias = Literal[
     "work",
@@ -86,7 +89,6 @@ Doing: TypeAlias = Literal[
     "resubscribe",
     "drop",
     "try_again",
-    "take_over",
     "come_back",
     "find_again",
     "lose_amid_work",
@@ -106,7 +108,6 @@ DOINGS: tuple[Doing, ...] = often(
     ("resubscribe", 2),
     ("drop", 4),
     ("try_again", 3),
-    ("take_over", 2),
     ("come_back", 3),
     ("find_again", 3),
     ("lose_amid_work", 3),
@@ -118,8 +119,6 @@ Beside: TypeAlias = Literal["reput", "put", "consume", "end", "turn"]
 BESIDE: tuple[Beside, ...] = often(
     ("reput", 1), ("put", 1), ("consume", 3), ("end", 1), ("turn", 4)
 )
-THERE_AND_BACK = 3
-"""One of so many that subscribe something else go back to what they had."""
 HELD_MS: Final = 21_000
 """So often a consumer renews its locks; a third of how long a broker keeps them."""
 PUT_OFF: Final = AdvanceClock(PUT_OFF_MS)
@@ -193,8 +192,6 @@ def consume(draft: Draft) -> None:
             _hand_over(draft, client)
         case "leave":
             _leave_at_work(draft, client)
-        case "take_over":
-            _take_over(draft, client)
         case "come_back":
             _come_back(draft, client)
         case "find_again":
@@ -204,78 +201,9 @@ def consume(draft: Draft) -> None:
         case "reset":
             _reset(draft)
         case "resubscribe":
-            _resubscribe(draft, client)
+            resubscribe(draft, client)
         case "drop":
-            _drop_a_topic(draft, client)
-
-
-def _resubscribe(draft: Draft, client: str) -> None:
-    """Add ops: a consumer, mostly with all of its group, changes its subscription."""
-    chance, who = draft.chance, draft.joined[client]
-    told = [one for one in draft.space.resubscriptions if can_ask(one[2], draft.setup)]
-    if not told:
-        work(draft, client)
-        return
-    group = [one for one in draft.joined.values() if one.group == who.group]
-    alike = [who] if chance.one_in(STRANGERS) else group
-    if chance.coin():
-        if chance.coin():
-            draft.add(put_for(draft, who), REPUT, A_SECOND)
-        draft.add(TurnConsumer(client, "pull", chance.pick(TIMES)))
-    _subscribe(draft, alike, chance.pick(told))
-    if chance.coin():
-        draft.add(*[draft.drawn.put() for _ in range(chance.integer(1, 3))])
-        draft.add(RunService("reput"))
-    if chance.one_in(THERE_AND_BACK):
-        _subscribe(draft, alike, (who.topics, who.expression, who.expression_type))
-    else:
-        rebalance_all(draft)
-    if "ask" in draft.space.kinds and chance.one_in(3):
-        _ask_who_subscribes(draft, who.group)
-    work(draft, chance.pick(group).client)
-
-
-def _drop_a_topic(draft: Draft, client: str) -> None:
-    """Add ops: a group drops one of its topics, and works on.
-
-    It pulls before its rebalance gives up the queues of that topic, and after it.
-    """
-    chance, add, who = draft.chance, draft.add, draft.joined[client]
-    topics = who.topics.split(",")
-    if len(topics) == 1 or not draft.space.resubscriptions:
-        _resubscribe(draft, client)
-        return
-    if chance.coin():
-        bring(draft, client)
-    topics.remove(chance.pick(tuple(topics)))
-    its = [one for one in draft.joined.values() if one.group == who.group]
-    _subscribe(draft, its, (",".join(topics), who.expression, who.expression_type))
-    for _ in range(chance.integer(1, 3)):
-        if chance.coin():
-            add(put_for(draft, who), REPUT)
-        add(A_SECOND, TurnConsumer(client, "pull"))
-    _ask_who_subscribes(draft, who.group)
-    rebalance_all(draft)
-    add(TurnConsumer(client, "pull"))
-
-
-def _ask_who_subscribes(draft: Draft, group: str) -> None:
-    """Add ops: a broker is asked about each topic that the group may subscribe."""
-    topics = {one.topic for one in draft.space.addresses}
-    for topic in sorted(topics):
-        draft.add(AskBroker("subscribers", group, topic, 0))
-
-
-def _subscribe(
-    draft: Draft, who: list[StartConsumer], told: tuple[str, str, ExpressionType]
-) -> None:
-    """Add ops: consumers subscribe topics by an expression."""
-    topics, expression, kind = told
-    for one in who:
-        draft.add(Resubscribe(one.client, topics, expression, kind))
-        draft.joined[one.client] = replace(
-            one, topics=topics, expression=expression, expression_type=kind
-        )
+            drop_a_topic(draft, client)
 
 
 def _come_back(draft: Draft, client: str) -> None:
@@ -294,7 +222,7 @@ def _come_back(draft: Draft, client: str) -> None:
     if told and chance.coin():
         asked = chance.pick(told)
         its = [one for one in draft.joined.values() if one.group == who.group]
-        _subscribe(draft, [one for one in its if one.client != client], asked)
+        subscribe_all(draft, [one for one in its if one.client != client], asked)
         topics, expression, kind = asked
         who = replace(who, topics=topics, expression=expression, expression_type=kind)
     draft.joined[client] = who
@@ -440,6 +368,13 @@ def _takes_batches(one: StartConsumer) -> bool:
     return one.batch > 1 and not one.is_orderly
 
 
+def commit(draft: Draft) -> None:
+    """Add ops: a listener in order commits by itself, and fails now and then."""
+    if not draft.joined:
+        join(draft)
+    _commit_itself(draft, draft.chance.pick(tuple(draft.joined)))
+
+
 def _commit_itself(draft: Draft, client: str) -> None:
     """Add ops: a listener in order says which of its results commit, or take back."""
     chance, add = draft.chance, draft.add
@@ -449,9 +384,11 @@ def _commit_itself(draft: Draft, client: str) -> None:
     if not joined and not can_join:
         work(draft, client)
         return
-    one = chance.pick(joined or can_join)
+    soon = [one for one in can_join if one.max_reconsume_times < RETRIED]
+    gives_up = bool(soon) and chance.coin()
+    one = chance.pick(soon if gives_up else joined or can_join)
     client = one.client
-    if not joined:
+    if client not in draft.joined:
         let_join(draft, one)
     for _ in range(2):
         add(*[draft.drawn.put()] * chance.integer(2, 4))
@@ -459,11 +396,12 @@ def _commit_itself(draft: Draft, client: str) -> None:
     add(A_SECOND, TurnConsumer(client, "pull", 8))
     add(Consume(client, times=chance.pick((1, 2, 4)), status="uncommitted"))
     for _ in range(chance.integer(1, 4)):
-        status = chance.pick((*COMMITTING, "later"))
+        results = (*COMMITTING, "later", "suspends")
+        status = "suspends" if gives_up and chance.coin() else chance.pick(results)
         add(Consume(client, times=chance.pick((1, 1, 2)), status=status))
-        if status in ("rollback", "later"):
+        if status in ("rollback", "later", "suspends"):
             add(A_SECOND)
-        if chance.one_in(3):
+        if chance.coin():
             add(TurnConsumer(client, "persist"))
     add(Consume(client, times=chance.pick(TIMES)))
 
@@ -594,35 +532,6 @@ def _leave_at_work(draft: Draft, client: str) -> None:
     ends = EndConsumer(client, chance.pick(ENDS))
     at_once(draft, (at_length(draft, client), ends))
     join_one_of(draft, [one for one in draft.joined.values() if one.group == who.group])
-
-
-def _take_over(draft: Draft, client: str) -> None:
-    """Add ops: a consumer takes queues whose locks are over; then the other lets go.
-
-    The broker is asked which locks it has.
-    """
-    chance, add, group = draft.chance, draft.add, draft.joined[client].group
-    others = others_of(draft, client)
-    if not draft.joined[client].is_orderly or not others:
-        work(draft, client)
-        return
-    other = chance.pick(others)
-    add(TurnConsumer(client, "rebalance"), TurnConsumer(client, "lock"))
-    if other.client not in draft.joined:
-        let_join(draft, other)
-    add(AdvanceClock(A_LOCK_MS + 1))
-    add(TurnConsumer(other.client, "rebalance"), TurnConsumer(other.client, "lock"))
-    if chance.coin():
-        add(EndConsumer(client, chance.pick(ENDS)))
-        draft.joined.pop(client)
-    elif chance.coin():  # it asks for its locks in vain, and may not pull
-        add(TurnConsumer(client, "lock"), A_SECOND, TurnConsumer(client, "pull", 2))
-    else:
-        add(TurnConsumer(client, "rebalance"))
-    for address in dict.fromkeys(draft.space.addresses):
-        add(AskBroker("lock", group, *address, client=other.client))
-    bring(draft, other.client)
-    add(consumed_by(draft, other.client))
 
 
 def _beside(draft: Draft, joined: tuple[str, ...]) -> Op:

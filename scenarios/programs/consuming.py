@@ -39,6 +39,8 @@ from crashmq.models.ops import (
 from crashmq.scenarios.programs.asking import SINCE_EVER, question
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.drawn_ops import STOCK
+from crashmq.scenarios.programs.outages import outage
+from crashmq.scenarios.programs.persisting import write_at_once
 from crashmq.scenarios.programs.space import Address, often
 
 PERSIST: Final = RunService("persist_consumer_offset")
@@ -63,11 +65,13 @@ Way: TypeAlias = Literal[
     "lost tail",
     "told",
     "first use",
+    "at once",
+    "outage",
 ]
 WAYS: tuple[Way, ...] = often(
     *(("by itself", 6), ("beside", 2), ("amid", 2), ("crash", 6), ("fault", 2)),
     *(("first", 2), ("begin", 1), ("deletion", 3), ("lost tail", 3), ("told", 3)),
-    ("first use", 2),
+    *(("first use", 2), ("at once", 6), ("outage", 4)),
 )
 ASKED: tuple[type[ProgressOp], ...] = often(
     *((CommitOffset, 14), (QueryOffset, 4), (ResetOffset, 5), (TakeQueue, 5)),
@@ -144,6 +148,10 @@ def progress(draft: Draft) -> None:
             _lose_the_tail(draft)
         case "first use":
             _use_first(draft)
+        case "at once":
+            write_at_once(draft)
+        case "outage" if draft.space.faults:
+            outage(draft)
         case "told":
             _tell_of_a_reset(draft)
         case "fault":

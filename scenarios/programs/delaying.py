@@ -6,12 +6,17 @@ from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 from crashmq.models.files.record import SCHEDULE_TOPIC
+from crashmq.models.limits import QUEUES_OF_A_TOPIC
 from crashmq.models.messages import FILLER_SIZE_MIN, PROP_CRC_SIZE, message_for
 from crashmq.models.ops import (
     AdvanceClock,
+    ChangeTopic,
+    DeleteTopic,
     DiskFault,
     During,
     Op,
+    PullMessage,
+    PullThroughBroker,
     PutMessage,
     Restart,
     RunService,
@@ -19,7 +24,7 @@ from crashmq.models.ops import (
 )
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.drawn_ops import fault_by
-from crashmq.scenarios.programs.space import Space, often
+from crashmq.scenarios.programs.space import Address, Space, often
 
 DELIVER: Final = RunService("deliver_delayed")
 PERSIST: Final = RunService("persist_delay_offset")
@@ -28,6 +33,8 @@ FLUSH: Final = RunService("flush_commit_log")
 ACTIONS_MAX = 14
 """So many disk actions a persist makes at most, and a few deliveries."""
 MESSAGES_MAX = 4
+QUEUES: Final = (8, 9, 4)
+"""Of a topic that is changed."""
 LEVELS = 3
 """So many levels have messages that are due where one of them cannot be read."""
 LARGE = 8
@@ -35,7 +42,7 @@ LARGE = 8
 BEYOND = (0, 1, PROP_CRC_SIZE, PROP_CRC_SIZE + 1, PROP_CRC_SIZE + 40)
 
 Way: TypeAlias = Literal[
-    "by itself", "beside", "amid", "crash", "fault", "unread", "set back"
+    "by itself", "beside", "amid", "crash", "fault", "unread", "set back", "gone"
 ]
 WAYS: tuple[Way, ...] = often(
     ("by itself", 6),
@@ -45,6 +52,7 @@ WAYS: tuple[Way, ...] = often(
     ("fault", 3),
     ("unread", 2),
     ("set back", 1),
+    ("gone", 3),
 )
 BEFORE_OR_AFTER_MS = (0, 0, 0, -1, 1, 100, -500)
 CUT: tuple[Op, ...] = often(
@@ -60,6 +68,9 @@ def delay(draft: Draft) -> None:
     way = chance.pick(WAYS)
     if way == "unread":
         _one_level_unread(draft)
+        return
+    if way == "gone":
+        _topic_goes(draft, level)
         return
     for _ in range(chance.integer(1, MESSAGES_MAX)):
         add(_delayed(draft, level))
@@ -117,6 +128,45 @@ def _one_level_unread(draft: Draft) -> None:
     add(During(DELIVER, 1, DiskFault("read", "EIO", path=queue, lasts=True)))
     if chance.coin():
         add(DELIVER)
+
+
+def _topic_goes(draft: Draft, level: int) -> None:
+    """Add ops: messages fall due whose topic is gone, or has changed, meanwhile.
+
+    They lie in any of its queues; then these are pulled.
+    """
+    chance, add, setup = draft.chance, draft.add, draft.setup
+    its_own = (SCHEDULE_TOPIC, "%")
+    can_go = [one for one in draft.space.addresses if not one[0].startswith(its_own)]
+    topic = chance.pick(can_go or [Address("T0", 0)]).topic
+    queues = [chance.below(QUEUES_OF_A_TOPIC) for _ in range(chance.integer(1, 3))]
+    for queue_id in queues:
+        put = draft.drawn.put_into(Address(topic, queue_id))
+        if isinstance(put, PutMessage):
+            add(replace(put, delay_level=level))
+    if chance.coin():
+        add(FLUSH)
+    add(REPUT)
+    goes: tuple[Op, ...] = often(
+        (DeleteTopic(topic), 5),
+        (DeleteTopic(topic, queues[0]), 1),
+        (ChangeTopic(topic, chance.pick(QUEUES), chance.pick(QUEUES)), 1),
+    )
+    # Where nobody keeps offsets, no topic can be changed by an administrator.
+    add(chance.pick(goes if setup.keeps_progress else goes[:6]))
+    if chance.one_in(3):  # somebody is the first to use it again
+        add(draft.drawn.put_into(Address(topic, queues[-1])))
+    add(AdvanceClock(draft.delay_ms(level)))
+    add(draft.drawn.together((DELIVER, PERSIST)) if chance.one_in(4) else DELIVER)
+    if chance.one_in(4):
+        add(Restart())
+    add(REPUT)
+    for queue_id in queues:
+        if setup.keeps_progress and draft.space.groups:
+            group = chance.pick(draft.space.groups)
+            add(PullThroughBroker(group, topic, queue_id, 0, suspends=chance.coin()))
+        else:
+            add(PullMessage(topic, queue_id, 0))
 
 
 def _faults_on(space: Space, part: str) -> tuple[DiskFault, ...]:

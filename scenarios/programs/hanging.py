@@ -35,6 +35,7 @@ from crashmq.scenarios.programs.joining import (
     let_join,
     retries_of,
 )
+from crashmq.scenarios.programs.outages import OUTAGES, amid
 from crashmq.scenarios.programs.space import often
 
 HAD_MS: Final = often(
@@ -134,14 +135,26 @@ def suspend(draft: Draft) -> None:
         return
     suspends: Op = TurnConsumer(client, "suspend")
     resumes: Op = TurnConsumer(client, "resume")
-    if chance.one_in(BARRED):
+    is_barred = chance.one_in(BARRED)
+    if is_barred:
         suspends, resumes = _barred(draft, draft.joined[client])
     if chance.one_in(SELDOM):
         pulls = TurnConsumer(client, "pull", 2)
         add(draft.drawn.together((suspends, pulls)))
     else:
         add(suspends)
+    if is_barred and "crash" in draft.space.kinds and chance.coin():
+        _fail_meanwhile(draft, client)
     _stand_still(draft, client, (resumes,), (TurnConsumer(client, "rebalance"),))
+
+
+def _fail_meanwhile(draft: Draft, client: str) -> None:
+    """Add ops: a change of a group fails, and the disk still does as clients pull."""
+    chance, fault = draft.chance, draft.chance.pick(OUTAGES)
+    group = chance.pick(draft.space.consumers).group
+    draft.add(During(ConfigureGroup(f"{group}2"), 1, fault))
+    pulls: list[Op] = [TurnConsumer(client, "pull", 2)] * 2
+    draft.add(A_SECOND, *amid(pulls, fault), A_SECOND, *amid(pulls[:1], fault))
 
 
 def _close(draft: Draft, client: str) -> None:

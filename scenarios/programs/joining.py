@@ -82,7 +82,7 @@ COMMITS = 3
 """One of so many results of a listener in order says whether to commit."""
 COMMITTING: Final[tuple[ConsumeStatus, ...]] = (
     *("uncommitted", "uncommitted", "uncommitted"),
-    *("commit", "rollback"),
+    *("commit", "rollback", "suspends"),
 )
 FIRST_LEVEL = 3
 FAULTS = 12

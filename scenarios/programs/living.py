@@ -6,14 +6,16 @@ from collections.abc import Callable
 from typing import Final
 
 from crashmq.scenarios.programs.asking import ask
-from crashmq.scenarios.programs.consumers import consume
+from crashmq.scenarios.programs.consumers import commit, consume
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.hanging import hang, suspend
 from crashmq.scenarios.programs.listening import listen
+from crashmq.scenarios.programs.locking import lock
 from crashmq.scenarios.programs.outliving import outlive, stay
 from crashmq.scenarios.programs.retrying import retry
 from crashmq.scenarios.programs.sending import send
 from crashmq.scenarios.programs.space import Kind
+from crashmq.scenarios.programs.subscribing import subscribe
 
 OF_CONSUMERS: Final[dict[Kind, Callable[[Draft], None]]] = {
     "consume": consume,
@@ -25,4 +27,7 @@ OF_CONSUMERS: Final[dict[Kind, Callable[[Draft], None]]] = {
     "suspend": suspend,
     "send": send,
     "ask": ask,
+    "subscribe": subscribe,
+    "lock": lock,
+    "commit": commit,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from crashmq.models.ops import (
     AdvanceClock,
@@ -25,8 +25,10 @@ from crashmq.scenarios.programs.joining import (
     FAILING,
     REPUT,
     SILENT_MS,
+    SOON,
     TASKS,
     UNANSWERED,
+    addresses_of,
     bring,
     consumed_by,
     join,
@@ -49,6 +51,15 @@ TROUBLED = 3
 RESET_AT_ONCE = 3
 """After one of so many starts a group is reset before a consumer asks anything."""
 ACTIONS_OF_A_NOTE = 12
+ASLEEP = 3
+"""In one of so many phrases a consumer hears nothing of a whole life."""
+LIVES: Final = (1, 1, 2)
+CONSUMED: Final = (8, 32, 32)
+First: TypeAlias = Literal["persist", "rebalance", "consume", "end"]
+FIRST: tuple[First, ...] = often(
+    *(("persist", 4), ("rebalance", 1), ("consume", 2), ("end", 1)),
+)
+"""What a consumer that has outlived its broker does first."""
 STAYING = 2
 STAYS_MS: Final = often((21_000, 3), (29_000, 1))
 """Before a lease of half a minute is over."""
@@ -69,6 +80,9 @@ def outlive(draft: Draft) -> None:
     if not draft.joined:
         join(draft)
     joined = tuple(draft.joined)
+    if "crash" in draft.space.kinds and chance.one_in(ASLEEP):
+        _sleep_through_a_life(draft, chance.pick(joined))
+        return
     pulls = [TurnConsumer(client, "pull", 8) for client in joined]
     queues = tuple(dict.fromkeys(draft.space.addresses))
     chosen = [chance.pick(queues) for _ in range(chance.integer(1, 3))]
@@ -88,6 +102,8 @@ def outlive(draft: Draft) -> None:
         _delete(draft, chosen)
     else:
         _die_and_come_back(draft, joined, chosen)
+    if chance.coin():
+        _tell_before_they_pull(draft, joined)
     for _ in range(chance.integer(1, 2)):
         if chance.coin():
             add(*[draft.drawn.stock(one) for one in chosen], REPUT)
@@ -101,6 +117,57 @@ def outlive(draft: Draft) -> None:
             add(*[Consume(one, 0, 8, chance.pick(FAILING)) for one in joined])
         if chance.one_in(3):
             add(*[TurnConsumer(client, "persist") for client in joined])
+
+
+def _sleep_through_a_life(draft: Draft, client: str) -> None:
+    """Add ops: a consumer hears nothing of a whole life of its broker.
+
+    What it has consumed is lost, and that life, or the one after it, has given the same
+    offsets to other messages. Then it tells how far it is.
+    """
+    chance, add = draft.chance, draft.add
+    one = chance.pick(addresses_of(draft, draft.joined[client]))
+    add(TurnConsumer(client, "rebalance"), SOON)
+    if chance.coin():
+        add(draft.drawn.stock(one), A_LONG_TIME, RunService("flush_commit_log"))
+    add(draft.drawn.stock(one), REPUT, TurnConsumer(client, "pull", 8))
+    add(Consume(client, times=chance.pick(CONSUMED)))
+    if chance.coin():
+        add(TurnConsumer(client, "pull", 2))
+    for _ in range(chance.pick(LIVES)):
+        _die(draft)
+        add(Restart(), *[draft.drawn.stock(one)] * chance.integer(1, 2), REPUT)
+        if not chance.one_in(3):
+            add(A_LONG_TIME, RunService("flush_commit_log", 2))
+    if chance.coin():
+        _die(draft)
+        add(Restart())
+    _tell_before_they_pull(draft, (client,))
+    if client in draft.joined:
+        for pause in chance.pick(PATIENCE):
+            add(pause, TurnConsumer(client, "heartbeat"))
+            add(TurnConsumer(client, "pull", 8))
+        add(Consume(client, times=32), TurnConsumer(client, "persist"))
+
+
+def _tell_before_they_pull(draft: Draft, joined: tuple[str, ...]) -> None:
+    """Add ops: what consumers have of before is told before any pull is answered.
+
+    They persist, give queues up, end, or go on consuming.
+    """
+    chance, add = draft.chance, draft.add
+    for client in joined:
+        match chance.pick(FIRST):
+            case "persist":
+                add(TurnConsumer(client, "persist"))
+            case "rebalance":
+                add(TurnConsumer(client, "heartbeat"))
+                add(TurnConsumer(client, "rebalance"), TurnConsumer(client, "persist"))
+            case "consume":
+                add(consumed_by(draft, client), TurnConsumer(client, "persist"))
+            case "end":
+                add(EndConsumer(client))
+                draft.joined.pop(client, None)
 
 
 def _die_and_come_back(

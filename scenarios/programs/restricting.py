@@ -55,11 +55,14 @@ OF_KINDS: Final[Mapping[Kind, frozenset[Capability]]] = {
             }
         ),
     ),
-    "ask": frozenset(
-        {
-            *(Capability.RUNS_CONSUMERS, Capability.HAS_CLOCK),
-            *(Capability.TURNS_SERVICES, Capability.HOLDS_PULLS),
-        }
+    **dict.fromkeys(
+        ("ask", "subscribe", "lock", "commit"),
+        frozenset(
+            {
+                *(Capability.RUNS_CONSUMERS, Capability.HAS_CLOCK),
+                *(Capability.TURNS_SERVICES, Capability.HOLDS_PULLS),
+            }
+        ),
     ),
     "retry": frozenset(
         {

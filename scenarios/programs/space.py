@@ -72,9 +72,15 @@ Kind = Literal[
     "suspend",
     "send",
     "ask",
+    "subscribe",
+    "lock",
+    "commit",
 ]
 OF_LIVING: frozenset[Kind] = frozenset(
-    {"consume", "retry", "outlive", "stay", "hang", "listen", "suspend", "send", "ask"}
+    {
+        *("consume", "retry", "outlive", "stay", "hang", "listen", "suspend", "send"),
+        *("ask", "subscribe", "lock", "commit"),
+    }
 )
 """Kinds of phrases in which consumers run."""
 InterruptedKind = Literal["put", "service", "shutdown", "restart"]

@@ -182,6 +182,34 @@ def test_a_listener_in_order_commits_what_it_says_and_takes_back_the_rest() -> N
     story.ends_well()
 
 
+def test_a_dead_letter_of_a_listener_in_order_waits_for_its_commit() -> None:
+    one = replace(C0, is_orderly=True, max_reconsume_times=0)
+    setup = replace(ONE_QUEUE, delivers_delayed=True)
+    story = Story(*put(3), *begins(one), setup=setup)
+    kept = []
+    for status in ("uncommitted", "suspends", "commit"):
+        story.does(Consume("c0", status=status), TurnConsumer("c0", "persist"))
+        kept.append(story.kept())
+
+    assert [number for _, number in story.consumed] == [0, 1, 2]
+    assert kept == [0, 0, 3]
+    story.ends_well()
+
+
+def test_a_rollback_brings_back_a_dead_letter_that_was_not_committed() -> None:
+    one = replace(C0, is_orderly=True, max_reconsume_times=0)
+    setup = replace(ONE_QUEUE, delivers_delayed=True)
+    story = Story(*put(3), *begins(one), setup=setup)
+    for status in ("uncommitted", "suspends", "rollback"):
+        story.does(Consume("c0", status=status))
+    story.does(AdvanceClock(1000), Consume("c0", times=3))
+    story.does(TurnConsumer("c0", "persist"))
+
+    assert [number for _, number in story.consumed] == [0, 1, 2, 0, 1, 2]
+    assert story.kept() == 3
+    story.ends_well()
+
+
 @pytest.mark.parametrize("how", get_args(ConsumerEnd))
 def test_what_a_listener_has_not_committed_comes_to_the_next_consumer(
     how: ConsumerEnd,

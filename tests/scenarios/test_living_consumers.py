@@ -94,7 +94,7 @@ def test_producers_send_what_is_dead_by_its_tries_or_by_the_locks_of_its_group()
 ):
     more, aged, topics = set[int](), set[int](), set[str]()
     for name in ("retries", "rebalance"):
-        for episode in range(100):
+        for episode in range(400):
             program = program_for(SCENARIOS[name], 1, episode)
             most: dict[str, int] = {}
             for op, then in zip(program.ops, program.ops[1:], strict=False):
