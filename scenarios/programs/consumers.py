@@ -104,7 +104,7 @@ DOINGS: tuple[Doing, ...] = often(
     ("hold", 4),
     ("hand_over", 2),
     ("leave", 2),
-    ("reset", 9),
+    ("reset", 14),
     ("resubscribe", 2),
     ("drop", 4),
     ("try_again", 3),
@@ -144,7 +144,7 @@ FOUND_AGAIN: Final[tuple[tuple[ConsumerTask, ...], ...]] = often(
 """What a client does first at a broker that knows nothing of it."""
 ASKED_FOR = 3
 """Of so many resets one waits until a pull asks; of others the broker tells clients."""
-TOLD_AMID = 2
+TOLD_AMID = 3
 """Of so many times a client is told once amid what its listener does."""
 TOLD_POINTS: Final = (1, 16)
 """Between these points a listener is called, returns, and what it did is committed."""
