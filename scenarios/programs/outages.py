@@ -73,12 +73,12 @@ def _change(draft: Draft) -> Op:
     """What writes the table of groups or topics at once."""
     chance = draft.chance
     group = chance.pick(draft.space.groups)
-    makers: tuple[Callable[[], Op], ...] = (
-        *[lambda: ConfigureGroup(group, chance.pick((0, 3)))] * 2,
-        *[lambda: ConfigureGroup(f"{group}2", chance.pick((0, 3)))] * 2,
-        lambda: DeleteGroup(group),
-        *[lambda: ChangeTopic(chance.pick(NEW_TOPICS), chance.pick((1, 8, 9)))] * 2,
-        lambda: SendMessage(chance.pick(NEW_TOPICS), 0, 1),
+    makers: tuple[Callable[[], Op], ...] = often(
+        (lambda: ConfigureGroup(group, chance.pick((0, 3))), 2),
+        (lambda: ConfigureGroup(f"{group}2", chance.pick((0, 3))), 2),
+        (lambda: DeleteGroup(group), 1),
+        (lambda: ChangeTopic(chance.pick(NEW_TOPICS), chance.pick((1, 8, 9))), 2),
+        (lambda: SendMessage(chance.pick(NEW_TOPICS), 0, 1), 1),
     )
     return chance.pick(makers)()
 

@@ -139,10 +139,10 @@ def _of_topics(draft: Draft) -> Op:
     topic = chance.pick(
         (*NEW_TOPICS, *NEW_TOPICS, chance.pick(draft.space.addresses)[0])
     )
-    makers: tuple[Callable[[], Op], ...] = (
-        *[lambda: ChangeTopic(topic, chance.pick(QUEUES), chance.pick(QUEUES))] * 3,
-        *[lambda: SendMessage(chance.pick(NEW_TOPICS), chance.below(4), 1)] * 2,
-        lambda: DeleteTopic(topic),
+    makers: tuple[Callable[[], Op], ...] = often(
+        (lambda: ChangeTopic(topic, chance.pick(QUEUES), chance.pick(QUEUES)), 3),
+        (lambda: SendMessage(chance.pick(NEW_TOPICS), chance.below(4), 1), 2),
+        (lambda: DeleteTopic(topic), 1),
     )
     return chance.pick(makers)()
 
@@ -151,11 +151,10 @@ def _of_groups(draft: Draft) -> Op:
     """A caller who configures, deletes or first uses a group."""
     chance, address = draft.chance, draft.chance.pick(draft.space.addresses)
     group = chance.pick(draft.space.groups)
-    makers: tuple[Callable[[], Op], ...] = (
-        *[lambda: ConfigureGroup(group, chance.pick(RETRIES), chance.pick((15, 1)))]
-        * 3,
-        lambda: DeleteGroup(group),
-        lambda: PullThroughBroker(group, *address, 0, suspends=False),
+    makers: tuple[Callable[[], Op], ...] = often(
+        (lambda: ConfigureGroup(group, chance.pick(RETRIES), chance.pick((15, 1))), 3),
+        (lambda: DeleteGroup(group), 1),
+        (lambda: PullThroughBroker(group, *address, 0, suspends=False), 1),
     )
     return chance.pick(makers)()
 
