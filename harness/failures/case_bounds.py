@@ -437,6 +437,15 @@ def check_program(program: Program) -> None:
     _check_sums(program, len(queues))
 
 
+def is_within_bounds(program: Program) -> bool:
+    """Whether ``check_program`` accepts the program."""
+    try:
+        check_program(program)
+    except OutOfBounds:
+        return False
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class _Places:
     """Where the store of a program has its files and folders."""

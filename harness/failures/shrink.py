@@ -3,8 +3,8 @@
 Cuts the ops after the violation, then runs of ops; replaces an op with an event by one
 of the two; makes arguments simpler; and again until nothing more goes. An op is legal
 in every state, so any may be cut. A program counts as failing only if it violates the
-same law, so the search cannot slip to another bug. ``simplify`` defines what is
-simpler; the caller plants the bug, if there is one.
+same law, so the search cannot slip to another bug, and only if a case file may hold it.
+``simplify`` defines what is simpler; the caller plants the bug, if there is one.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from itertools import combinations, pairwise
 from typing import TypeAlias
 
 from crashmq.harness.episodes.episode import EpisodeResult, run_program
+from crashmq.harness.failures.case_bounds import is_within_bounds
 from crashmq.harness.failures.simplify import (
     is_op,
     simpler_everywhere,
@@ -143,6 +144,7 @@ class _Search:
         self._budget = budget
         self._progress = progress
         self._tried: set[Program] = set()
+        self._is_bounded = is_within_bounds(program)
 
     def _check(self) -> None:
         assert self.runs == len(self._tried) <= self._budget, self.runs
@@ -186,6 +188,8 @@ class _Search:
         """
         if candidate in self._tried or self.runs >= self._budget:
             return False
+        if self._is_bounded and not is_within_bounds(candidate):
+            return False  # no case file could hold it
         self._tried.add(candidate)
         self.runs += 1
         result = self._run(candidate)

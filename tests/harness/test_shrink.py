@@ -13,6 +13,7 @@ from crashmq.models.ops import (
     Damage,
     During,
     Op,
+    PlantFile,
     PullMessage,
     PutMessage,
     Restart,
@@ -95,6 +96,24 @@ def test_it_never_slips_to_another_law() -> None:
 
     assert len(shrunk.program.ops) == 20
     assert shrunk.result.law == "CQ-3"
+
+
+PUT_BACK = PlantFile("checkpoint", "copy", source="checkpoint.kept")
+A_FOLDER = PlantFile("checkpoint", "directory")
+
+
+def something_stands_for_the_checkpoint(ops: tuple[Op, ...]) -> int | None:
+    return next((at for at, op in enumerate(ops) if op in (PUT_BACK, A_FOLDER)), None)
+
+
+def test_it_never_takes_what_no_case_file_may_hold() -> None:
+    program = Program(Setup(), (Shutdown(), PUT_BACK))
+    run = toy_run(something_stands_for_the_checkpoint)
+
+    shrunk = shrink(program, "s", "CQ-3", run=run)
+
+    assert shrunk.program.ops == (PUT_BACK,)
+    assert run(Program(Setup(), (A_FOLDER,)), "s").law == "CQ-3"
 
 
 def test_ops_that_need_each_other_go_together() -> None:
