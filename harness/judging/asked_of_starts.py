@@ -237,7 +237,8 @@ def _reads_files(at: StartOver) -> bool:
 def _ask_rec_17(at: StartOver) -> Breaches:
     assert isinstance(at.start, Refused)
     named = {damage.path for damage in (*at.damaged, *at.unreadable)}
-    if at.lost_its_mark or at.known.is_degraded:
+    older = at.known.tampering.mark_may_be_of_before
+    if at.lost_its_mark or at.known.is_degraded or older:
         named.add("commitlog")  # of what was damaged before, too
     named.update(at.found.lost_tables)
     named.update(at.found.flawed_deletions)

@@ -55,6 +55,8 @@ def start_over(
     known = at.known
     setup, damaged = known.setup, known.tampering.damaged
     log_is_damaged = known.is_degraded or known.tampering.log_is_damaged
+    if found.checkpoint.mark is not None:
+        log_is_damaged |= known.tampering.mark_may_be_of_before
     at_full_size = extended(found, setup.log_file_size) if log_is_damaged else found
     is_windowed = reads_in_a_window(setup)
     is_foreign = bool(damaged) and not setup.adopt

@@ -51,6 +51,7 @@ class Tampering(Forked):
         origin: which program wrote the directory.
         log_has_hidden_rot: a record has rotted where no checksum covers it, so
             nothing can be judged any more.
+        log_was_taken: a start has taken a log as it was after somebody had changed it.
     """
 
     degraded: Spoilt
@@ -63,6 +64,7 @@ class Tampering(Forked):
     abort_taken: bool = False
     bit_maps_may_rot: bool = False
     log_has_hidden_rot: bool = False
+    log_was_taken: bool = False
     origin: Origin = Origin.OURS
 
     @property
@@ -74,6 +76,12 @@ class Tampering(Forked):
     def log_is_damaged(self) -> bool:
         """Whether the log was changed since the last start."""
         return any(damage.path.startswith("commitlog") for damage in self.damaged)
+
+    @property
+    def mark_may_be_of_before(self) -> bool:
+        """Whether a mark may have been put back that is older than the log's damage."""
+        checkpoint_changed = any(one.path == "checkpoint" for one in self.damaged)
+        return self.log_was_taken and checkpoint_changed
 
     def saw(
         self,
@@ -131,6 +139,7 @@ class Tampering(Forked):
 
     def mended(self) -> None:
         """Note a start that has read the files and repaired what it could."""
+        self.log_was_taken |= self.log_is_damaged
         self.damaged = []
         if self.is_found:
             self.origin = Origin.TAKEN_OVER
