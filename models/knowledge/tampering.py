@@ -51,7 +51,7 @@ class Tampering(Forked):
         origin: which program wrote the directory.
         log_has_hidden_rot: a record has rotted where no checksum covers it, so
             nothing can be judged any more.
-        log_was_taken: a start has taken a log as it was after somebody had changed it.
+        taken: the changes of the log that starts have taken as they were.
     """
 
     degraded: Spoilt
@@ -64,7 +64,7 @@ class Tampering(Forked):
     abort_taken: bool = False
     bit_maps_may_rot: bool = False
     log_has_hidden_rot: bool = False
-    log_was_taken: bool = False
+    taken: list[Damaged] = field(default_factory=list)
     origin: Origin = Origin.OURS
 
     @property
@@ -81,7 +81,7 @@ class Tampering(Forked):
     def mark_may_be_of_before(self) -> bool:
         """Whether a mark may have been put back that is older than the log's damage."""
         checkpoint_changed = any(one.path == "checkpoint" for one in self.damaged)
-        return self.log_was_taken and checkpoint_changed
+        return bool(self.taken) and checkpoint_changed
 
     def saw(
         self,
@@ -139,7 +139,8 @@ class Tampering(Forked):
 
     def mended(self) -> None:
         """Note a start that has read the files and repaired what it could."""
-        self.log_was_taken |= self.log_is_damaged
+        of_log = [one for one in self.damaged if one.path.startswith("commitlog")]
+        self.taken = [*self.taken, *of_log]
         self.damaged = []
         if self.is_found:
             self.origin = Origin.TAKEN_OVER

@@ -33,7 +33,7 @@ FLUSH: Final = RunService("flush_commit_log")
 ACTIONS_MAX = 14
 """So many disk actions a persist makes at most, and a few deliveries."""
 MESSAGES_MAX = 4
-QUEUES: Final = (8, 9, 4)
+QUEUES: Final = (8, 9, 12)
 """Of a topic that is changed."""
 LEVELS = 3
 """So many levels have messages that are due where one of them cannot be read."""

@@ -55,7 +55,7 @@ def outage(draft: Draft) -> None:
     if chance.one_in(BARRED):
         add(ConfigureGroup(group, consume_enable=False))
     elif chance.coin():
-        add(ChangeTopic(chance.pick(NEW_TOPICS), chance.pick((1, 8, 9))))
+        add(ChangeTopic(chance.pick(NEW_TOPICS), chance.pick((8, 9, 16))))
     fault = chance.pick(OUTAGES)
     add(During(_change(draft), chance.pick(FAILS_AT), fault))
     asked = [_asked(draft, group, address) for _ in range(chance.integer(1, ASKED_MAX))]
@@ -77,7 +77,7 @@ def _change(draft: Draft) -> Op:
         (lambda: ConfigureGroup(group, chance.pick((0, 3))), 2),
         (lambda: ConfigureGroup(f"{group}2", chance.pick((0, 3))), 2),
         (lambda: DeleteGroup(group), 1),
-        (lambda: ChangeTopic(chance.pick(NEW_TOPICS), chance.pick((1, 8, 9))), 2),
+        (lambda: ChangeTopic(chance.pick(NEW_TOPICS), chance.pick((8, 9, 16))), 2),
         (lambda: SendMessage(chance.pick(NEW_TOPICS), 0, 1), 1),
     )
     return chance.pick(makers)()

@@ -53,7 +53,7 @@ GOES_ON = 3
 """It does so one of so many times; else once the second one has written."""
 NEW_TOPICS: Final = ("M0", "M1", "M2")
 """Topics that nobody consumes."""
-QUEUES: Final = (8, 9, 1, 12)
+QUEUES: Final = (8, 9, 12, 16)
 RETRIES: Final = (16, 0, 1, 3)
 
 
