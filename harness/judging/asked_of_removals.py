@@ -78,11 +78,8 @@ def _ask_dur_6(at: FileTaken) -> Breaches:
 
 
 def _loses_nothing(at: MarkWritten) -> bool:
-    """Whether no page was lost in the step.
-
-    Once power is lost in it too, that is no longer known.
-    """
-    return not at.step.spoilt
+    """Whether the medium never had anything else than what was synced."""
+    return not (at.step.spoilt or at.known.promises.ever_spoilt)
 
 
 @asked(newest_mark_stays, on=MarkWritten, needs=AS_IT_WAS, where=_loses_nothing)

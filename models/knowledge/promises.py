@@ -60,6 +60,7 @@ class Promises(Forked):
             spares no more than a power loss.
         spoilt: ranges of files that differ on the medium from what was synced, while
             the page cache still has it (E6).
+        ever_spoilt: the files of which that was ever so.
     """
 
     kind: DiskKind = field(compare=False)
@@ -68,6 +69,7 @@ class Promises(Forked):
     hides_a_failed_sync: bool = False
     reverts: bool = False
     spoilt: tuple[Damaged, ...] = ()
+    ever_spoilt: frozenset[str] = frozenset()
 
     def saw_fault(
         self,
@@ -81,6 +83,7 @@ class Promises(Forked):
         which the medium may stay spoilt.
         """
         self.spoilt = tuple(dict.fromkeys((*self.spoilt, *spoilt)))
+        self.ever_spoilt |= {one.path for one in spoilt}
         shown: tuple[Damaged, ...] = ()
         lies = self.has_lied or not self.kind.honours_sync
         if forgets(op) and (lies or self.hides_a_failed_sync or self.spoilt):
