@@ -190,7 +190,10 @@ def _ask_rty_7_of_confirmed(at: MessageSentBack) -> Breaches:
 
 
 @asked(
-    tried_again_in_its_time, on=MessageConsumed, where=lambda at: at.failed is not None
+    tried_again_in_its_time,
+    on=MessageConsumed,
+    needs=(Fact.WRITTEN_STAYS,),  # else several read alike, as zeros
+    where=lambda at: at.failed is not None,
 )
 def _ask_rty_4(at: MessageConsumed) -> Breaches:
     assert at.failed is not None, at
