@@ -319,22 +319,10 @@ class SimFile:
 class ToldFile(SimFile):
     """A file of whose writes somebody is told, right before each of them."""
 
-    __slots__ = ("_writer",)
-
-    def __init__(
-        self,
-        medium: Medium,
-        controls: Controls,
-        life: Life,
-        path: str,
-        *,
-        mapped: bool,
-    ) -> None:
-        super().__init__(medium, controls, life, path, mapped=mapped)
-        self._writer = life.writers[path]
+    __slots__ = ()
 
     def write_at(self, offset: int, data: bytes | bytearray) -> None:
         """As ``SimFile.write_at``, told before."""
         self._check_range(offset, len(data))
-        self._writer(offset, bytes(data))
+        self._life.writers[self._path](offset, bytes(data))
         super().write_at(offset, data)

@@ -5,7 +5,6 @@ An offset is known for certain, beside others too, if nobody else can have writt
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import get_args
 
@@ -73,21 +72,15 @@ def consumers_act(step: Step) -> bool:
 
 def settle_single_commits(at: At, before: Mapping[OffsetKey, frozenset[int]]) -> None:
     """Record commits of a step as certain if nothing else wrote the same offset."""
-    entries, progress = at.step.entries, at.known.progress
-    asked = [one.event.op for one in entries if isinstance(one.event, ProgressAsked)]
     others = (DeleteGroup, CloneOffset, CleanOffsets)
-    if at.step.deletions or any(isinstance(op, others) for op in asked):
+    if at.step.deletions or any(isinstance(op, others) for op in _asked(at.step)):
         return
-    writers = Counter(
-        key for entry in entries if (key := _written_by(at, entry.event)) is not None
-    )
     for op, seen in answers_in(at.step).values():
         if isinstance(op, CommitOffset) and isinstance(seen, Committed):
             key = key_of(op)
-            if writers[key] == 1 and not progress.may_drop(key):
-                was = before.get(key, frozenset({NO_OFFSET}))
-                told = frozenset({seen.offset})
-                progress.now[key] = told if seen.accepted else was
+            if is_only_commit(at, key):
+                was, told = before.get(key, _NONE), frozenset({seen.offset})
+                at.known.progress.now[key] = told if seen.accepted else was
 
 
 def _written_by(at: At, event: Happening) -> OffsetKey | None:

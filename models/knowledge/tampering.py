@@ -75,7 +75,11 @@ class Tampering(Forked):
     @property
     def log_is_damaged(self) -> bool:
         """Whether the log was changed since the last start."""
-        return any(damage.path.startswith("commitlog") for damage in self.damaged)
+        return bool(self._log_damage)
+
+    @property
+    def _log_damage(self) -> list[Damaged]:
+        return [one for one in self.damaged if one.path.startswith("commitlog")]
 
     @property
     def mark_may_be_of_before(self) -> bool:
@@ -139,8 +143,7 @@ class Tampering(Forked):
 
     def mended(self) -> None:
         """Note a start that has read the files and repaired what it could."""
-        of_log = [one for one in self.damaged if one.path.startswith("commitlog")]
-        self.taken = [*self.taken, *of_log]
+        self.taken = [*self.taken, *self._log_damage]
         self.damaged = []
         if self.is_found:
             self.origin = Origin.TAKEN_OVER

@@ -41,6 +41,7 @@ from crashmq.scenarios.programs.joining import (
     ENDS,
     FAILING,
     LOOK,
+    NO_TOPIC,
     PAUSES_MS,
     PLACES,
     REPUT,
@@ -50,14 +51,15 @@ from crashmq.scenarios.programs.joining import (
     TIMES,
     UNANSWERED,
     as_the_others,
+    askable,
     at_length,
     at_once,
     bring,
-    can_ask,
     consumed_by,
     has_a_share,
     join,
     join_one_of,
+    joined_of,
     let_join,
     others_of,
     put_for,
@@ -135,8 +137,6 @@ OF_BATCHES: Final[tuple[ConsumeStatus, ...]] = often(
 LostBy: TypeAlias = Literal["neglect", "reset", "choice"]
 LOST_BY: tuple[LostBy, ...] = ("neglect", "reset", "choice")
 LONG_MS: Final = (600, 2000, 7000)
-NO_TOPIC: Final = "T9"
-"""A topic without messages, of which no other consumer knows."""
 FOUND_AGAIN: Final[tuple[tuple[ConsumerTask, ...], ...]] = often(
     *((("rebalance",), 2), (("lock",), 2), (("rebalance", "lock"), 1), ((), 1)),
     *((("lock", "rebalance"), 1), (("pull",), 1)),
@@ -213,7 +213,7 @@ def _come_back(draft: Draft, client: str) -> None:
     it may begin queues that it never had before those that it has worked on.
     """
     chance, add, who = draft.chance, draft.add, draft.joined[client]
-    told = [one for one in draft.space.resubscriptions if can_ask(one[2], draft.setup)]
+    told = askable(draft)
     bring(draft, client)
     add(consumed_by(draft, client))
     if chance.coin():
@@ -221,7 +221,7 @@ def _come_back(draft: Draft, client: str) -> None:
     add(EndConsumer(client, chance.pick(ENDS)))
     if told and chance.coin():
         asked = chance.pick(told)
-        its = [one for one in draft.joined.values() if one.group == who.group]
+        its = joined_of(draft, who.group)
         subscribe_all(draft, [one for one in its if one.client != client], asked)
         topics, expression, kind = asked
         who = replace(who, topics=topics, expression=expression, expression_type=kind)
@@ -457,7 +457,7 @@ def _find_again(draft: Draft, client: str) -> None:
     group, others = draft.joined[client].group, others_of(draft, client)
     if others and not any(one.client in draft.joined for one in others):
         let_join(draft, chance.pick(others))
-    its = [name for name, one in draft.joined.items() if one.group == group]
+    its = [one.client for one in joined_of(draft, group)]
     add(*[TurnConsumer(name, "rebalance") for name in (*its, *its)])
     for name in its:
         bring(draft, name)
@@ -531,7 +531,7 @@ def _leave_at_work(draft: Draft, client: str) -> None:
     draft.add(put_for(draft, who), RunService("reput"), TurnConsumer(client, "pull"))
     ends = EndConsumer(client, chance.pick(ENDS))
     at_once(draft, (at_length(draft, client), ends))
-    join_one_of(draft, [one for one in draft.joined.values() if one.group == who.group])
+    join_one_of(draft, joined_of(draft, who.group))
 
 
 def _beside(draft: Draft, joined: tuple[str, ...]) -> Op:

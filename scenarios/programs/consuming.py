@@ -39,11 +39,11 @@ from crashmq.models.ops import (
 from crashmq.scenarios.programs.asking import SINCE_EVER, question
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.drawn_ops import STOCK
+from crashmq.scenarios.programs.joining import RETRIES
 from crashmq.scenarios.programs.outages import outage
-from crashmq.scenarios.programs.persisting import write_at_once
+from crashmq.scenarios.programs.persisting import PERSIST, write_at_once
 from crashmq.scenarios.programs.space import Address, often
 
-PERSIST: Final = RunService("persist_consumer_offset")
 INTERVAL: Final = AdvanceClock(5000)
 THOROUGH: Final = AdvanceClock(10_000)
 RESTOCKED = 6
@@ -80,7 +80,6 @@ ASKED: tuple[type[ProgressOp], ...] = often(
 )
 NOBODY: Final = "c0"
 """A client that has not joined."""
-RETRIES: tuple[int, ...] = (16, 0, 1, 3)
 MINUTES: tuple[int, ...] = (15, 1)
 """Of a group that is configured: the defaults and others."""
 BARRED: Final = 4

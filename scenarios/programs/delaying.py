@@ -147,13 +147,12 @@ def _topic_goes(draft: Draft, level: int) -> None:
     if chance.coin():
         add(FLUSH)
     add(REPUT)
+    changes = ChangeTopic(topic, chance.pick(QUEUES), chance.pick(QUEUES))
     goes: tuple[Op, ...] = often(
-        (DeleteTopic(topic), 5),
-        (DeleteTopic(topic, queues[0]), 1),
-        (ChangeTopic(topic, chance.pick(QUEUES), chance.pick(QUEUES)), 1),
+        (DeleteTopic(topic), 5), (DeleteTopic(topic, queues[0]), 1)
     )
     # Where nobody keeps offsets, no topic can be changed by an administrator.
-    add(chance.pick(goes if setup.keeps_progress else goes[:6]))
+    add(chance.pick((*goes, changes) if setup.keeps_progress else goes))
     if chance.one_in(3):  # somebody is the first to use it again
         add(draft.drawn.put_into(Address(topic, queues[-1])))
     add(AdvanceClock(draft.delay_ms(level)))

@@ -84,6 +84,8 @@ COMMITTING: Final[tuple[ConsumeStatus, ...]] = (
     *("uncommitted", "uncommitted", "uncommitted"),
     *("commit", "rollback", "suspends"),
 )
+NO_TOPIC: Final = "T9"
+"""A topic without messages, of which no other consumer knows."""
 FIRST_LEVEL = 3
 FAULTS = 12
 """Amid one of so many ops, for which a topic may be made, a call fails."""
@@ -93,6 +95,16 @@ RETRIES: Final = (16, 0, 1, 3)
 """Of a group that is configured, or as a request says: the default and others."""
 A_LOCK_MS: Final = 60_000
 """So long a broker keeps a lock that is not renewed."""
+
+
+def joined_of(draft: Draft, group: str) -> list[StartConsumer]:
+    """The consumers of a group that have joined."""
+    return [one for one in draft.joined.values() if one.group == group]
+
+
+def askable(draft: Draft) -> list[tuple[str, str, ExpressionType]]:
+    """What consumers may subscribe instead, as far as the broker lets them."""
+    return [one for one in draft.space.resubscriptions if can_ask(one[2], draft.setup)]
 
 
 def can_ask(kind: ExpressionType, setup: Setup) -> bool:
@@ -145,7 +157,7 @@ def as_the_others(draft: Draft, who: StartConsumer) -> StartConsumer:
     """The consumer, with the present subscription of its group, and perhaps batches."""
     if who.batch == 1:
         who = replace(who, batch=draft.chance.pick(BATCHES))
-    others = [one for one in draft.joined.values() if one.group == who.group]
+    others = joined_of(draft, who.group)
     if not others:
         return who
     newest = others[-1]

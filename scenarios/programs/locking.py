@@ -25,11 +25,13 @@ from crashmq.scenarios.programs.joining import (
     A_SECOND,
     AT_ONCE,
     ENDS,
+    NO_TOPIC,
     at_once,
     bring,
     consumed_by,
     has_a_share,
     join,
+    joined_of,
     let_join,
     others_of,
     rebalance_all,
@@ -42,8 +44,6 @@ BACK_BY: tuple[BackBy, ...] = often(
 )
 AWAY_MS: Final = often((A_LOCK_MS + 1, 4), (A_LOCK_MS, 1), (A_LOCK_MS // 2, 1))
 """After the first a lock is over; others just have it still."""
-NO_TOPIC: Final = "T9"
-"""A topic without messages, of which no other consumer knows."""
 
 
 def lock(draft: Draft) -> None:
@@ -76,7 +76,7 @@ def lock(draft: Draft) -> None:
     if chance.coin():
         let_join(draft, chance.pick(others_of(draft, other.client)))
         rebalance_all(draft)
-        its = [name for name, one in draft.joined.items() if one.group == group]
+        its = [one.client for one in joined_of(draft, group)]
         add(*[TurnConsumer(name, "lock") for name in its])
         _ask_for_locks(draft, group, its)
 

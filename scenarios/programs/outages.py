@@ -65,8 +65,8 @@ def outage(draft: Draft) -> None:
 
 
 def amid(ops: list[Op], fault: DiskFault) -> list[Op]:
-    """The ops, each with a disk that fails from its first action on."""
-    return [During(op, 1, replace(fault, lasts=True)) for op in ops]
+    """The ops, each with an outage from its first action on."""
+    return [During(op, 1, fault) for op in ops]
 
 
 def _change(draft: Draft) -> Op:

@@ -32,10 +32,11 @@ from crashmq.models.ops import (
 )
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.drawn_ops import STOCK
+from crashmq.scenarios.programs.joining import RETRIES
 from crashmq.scenarios.programs.space import Address, often
 
 PERSIST: Final = RunService("persist_consumer_offset")
-THOROUGH: Final = RunService("flush_commit_log", 2)
+FLUSH_ALL: Final = RunService("flush_commit_log", 2)
 Table: TypeAlias = Literal["offsets", "topics", "groups"]
 TABLES: tuple[Table, ...] = often(("offsets", 4), ("topics", 1), ("groups", 1))
 ALIKE = 3
@@ -54,7 +55,6 @@ GOES_ON = 3
 NEW_TOPICS: Final = ("M0", "M1", "M2")
 """Topics that nobody consumes."""
 QUEUES: Final = (8, 9, 12, 16)
-RETRIES: Final = (16, 0, 1, 3)
 
 
 def write_at_once(draft: Draft) -> None:
@@ -74,7 +74,7 @@ def write_at_once(draft: Draft) -> None:
         add(Together((*ops,), _stopped_once(draft)))
     addresses = tuple(dict.fromkeys(draft.space.addresses))
     if chance.coin():  # what begins anew has offsets that were given before
-        add(*[draft.drawn.stock(one) for one in addresses], THOROUGH)
+        add(*[draft.drawn.stock(one) for one in addresses], FLUSH_ALL)
     asked = _asked_of(draft, table)
     if chance.one_in(IN_ORDER):
         add(Restart())

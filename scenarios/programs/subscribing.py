@@ -27,11 +27,12 @@ from crashmq.scenarios.programs.joining import (
     SOON,
     STRANGERS,
     TIMES,
+    askable,
     at_once,
     bring,
-    can_ask,
     consumed_by,
     join,
+    joined_of,
     put_for,
     rebalance_all,
     work,
@@ -67,12 +68,12 @@ def _change_amid_a_pull(draft: Draft, client: str) -> None:
     subscriptions filters the answer, it has to consume what the later one asks for.
     """
     chance, add, who = draft.chance, draft.add, draft.joined[client]
-    told = [one for one in draft.space.resubscriptions if can_ask(one[2], draft.setup)]
+    told = askable(draft)
     others = [one for one in told if one[1] != who.expression] or told
     if not others:
         work(draft, client)
         return
-    its = [one for one in draft.joined.values() if one.group == who.group]
+    its = joined_of(draft, who.group)
     alike = [who] if chance.one_in(STRANGERS) else its
     pulls = [TurnConsumer(one.client, "pull", 8) for one in its]
     add(*[TurnConsumer(one.client, "rebalance") for one in its])
@@ -95,11 +96,11 @@ def _change_amid_a_pull(draft: Draft, client: str) -> None:
 def resubscribe(draft: Draft, client: str) -> None:
     """Add ops: a consumer, mostly with all of its group, changes its subscription."""
     chance, who = draft.chance, draft.joined[client]
-    told = [one for one in draft.space.resubscriptions if can_ask(one[2], draft.setup)]
+    told = askable(draft)
     if not told:
         work(draft, client)
         return
-    group = [one for one in draft.joined.values() if one.group == who.group]
+    group = joined_of(draft, who.group)
     alike = [who] if chance.one_in(STRANGERS) else group
     if chance.coin():
         if chance.coin():
@@ -131,7 +132,7 @@ def drop_a_topic(draft: Draft, client: str) -> None:
     if chance.coin():
         bring(draft, client)
     topics.remove(chance.pick(tuple(topics)))
-    its = [one for one in draft.joined.values() if one.group == who.group]
+    its = joined_of(draft, who.group)
     subscribe_all(draft, its, (",".join(topics), who.expression, who.expression_type))
     for _ in range(chance.integer(1, 3)):
         if chance.coin():

@@ -39,7 +39,7 @@ def test_the_worked_example_of_the_document_does_what_it_says(
     assert told.exit_code == 0, told.output
     assert "Killed: 2 of 2 mutants." in told.stdout
     assert re.search(r"MINE-1  (CL-1|REC-1|REC-4) after", told.stdout)
-    assert re.search(r"MINE-2  (CQ-4|RD-10) \(argued: not a law it", told.stdout)
+    assert "MINE-2  RD-10 (argued: not a law it names)" in told.stdout
     summary = json.loads((out / "summary.json").read_text())
     assert (summary["mutants"], summary["mutants_killed"]) == (2, 2)
     assert summary["seconds"] > 0
