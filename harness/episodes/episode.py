@@ -161,6 +161,7 @@ class Episode:
         self._keeps_record = not after
         self._begun = bool(after) or setup.starts_by_an_op
         self.is_finishing = False
+        self.latest: Op = Restart()  # of the end too
 
     @property
     def judge(self) -> Judge:
@@ -224,6 +225,7 @@ class Episode:
         subject = self.subject
         if self.is_finishing and self._lacks and needs(op) & self._lacks:
             return _CANNOT
+        self.latest = op
         if self._judge.is_unsure:
             self._record(op, number, _NOTHING_DONE, subject.positions())
             return _UNJUDGED
@@ -517,8 +519,8 @@ def _result(
     step, op = len(program.ops), "end"
     if not episode.is_finishing:
         step = max(0, len(episode.ops) - 1)
-        op = name_of(episode.ops[step]) if episode.ops else "Restart"
-    record.signature = f"{breach.id}-{op}"
+        op = name_of(episode.latest)
+    record.signature = f"{breach.id}-{name_of(episode.latest)}"
     record.verdicts = [v for v in record.verdicts if v.law != breach.id]
     checks = episode.checks_of(breach.id)
     record.verdicts.append(

@@ -11,7 +11,9 @@ from typing import Any, NoReturn
 import pytest
 from toy_episode import result_of, toy_trace, violated_at
 
-from crashmq.harness.episodes.episode import EpisodeResult
+from crashmq.harness.episodes.episode import EpisodeResult, run_program
+from crashmq.harness.mutants.mutants import MUTANTS
+from crashmq.harness.mutants.mutation import applied
 from crashmq.harness.searches import soak
 from crashmq.harness.searches.soak import (
     DETERMINISM,
@@ -23,7 +25,14 @@ from crashmq.harness.searches.soak import (
 )
 from crashmq.harness.searches.supervised import supervised as really_supervised
 from crashmq.models.knowledge.facts import Fact, decided_by
-from crashmq.models.ops import EVERYTHING, PutMessage, Restart
+from crashmq.models.ops import (
+    EVERYTHING,
+    Crash,
+    During,
+    PutMessage,
+    Restart,
+    RunService,
+)
 from crashmq.models.program import Program, Setup, from_json
 from crashmq.reports.records import EpisodeRecord, ExcuseCount, Shard, VerdictRecord
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
@@ -172,6 +181,19 @@ def test_a_failure_is_kept_with_trace_and_program(
     assert record.outcome == "violated"
     assert [event.step for event in record.events] == [0, 1, 2]
     assert from_json(_json(record)) == TASK.program_of(5)
+
+
+def test_a_start_at_the_end_that_fails_has_the_signature_of_any_start() -> None:
+    killed = During(RunService("reput"), 1, Crash("process_kill"))
+    program = Program(Setup(), (PutMessage("T0", 0, 1), killed))
+    with applied(MUTANTS["R22"]):
+        rows = [
+            run_program(each).record
+            for each in (program, replace(program, ops=(*program.ops, Restart())))
+        ]
+
+    assert [row.signature for row in rows] == ["CQ-4-Restart"] * 2
+    assert [row.verdicts[-1].op for row in rows] == ["end", "Restart"]
 
 
 def test_a_tally_counts_and_keeps_the_first_of_each_failure() -> None:
