@@ -1,12 +1,13 @@
 """A soak whose drivers, workers and executors are killed: does it come to the same?
 
 Run by hand: ``python benchmarks/killed_soaks.py [--episodes N] [--drivers N]
-[--workers N] [--executors N] [--seed N] [--onto-s3]``. One run is left alone. Another
-is killed at random moments by SIGKILL, and begun again with the same command: its
-drivers, on processes of this machine and on Spark in turn; Python workers of either;
-executors on a standalone cluster. With ``--onto-s3`` that run lies in an S3-compatible
-store on this machine. It prints how it went, and complains (exit code 1) if sums,
-digest or findings of the two differ.
+[--workers N] [--executors N] [--seed N] [--onto-s3] [--alone DIR]``. One run is left
+alone; with ``--alone`` it is kept there, and taken from there the next time. Another is
+killed at random moments by SIGKILL, and begun again with the same command: its drivers,
+on processes of this machine and on Spark in turn; Python workers of either; executors
+on a standalone cluster. With ``--onto-s3`` that run lies in an S3-compatible store on
+this machine. It prints how it went, and complains (exit code 1) if sums, digest or
+findings of the two differ.
 """
 
 from __future__ import annotations
@@ -169,6 +170,7 @@ def main() -> int:
     parser.add_argument("--executors", type=int, default=5)
     parser.add_argument("--seed", type=int, default=20)
     parser.add_argument("--onto-s3", action="store_true")
+    parser.add_argument("--alone", type=Path)
     typed = parser.parse_args()
     began = time.monotonic()
     with ExitStack() as stack:
@@ -203,7 +205,8 @@ def main() -> int:
             f"session; {time.monotonic() - began:.0f} s",
             flush=True,
         )
-        alone = Killer(place / "alone", said, typed.episodes, draw)
+        beside = (typed.alone or place / "alone").absolute()
+        alone = Killer(beside, said, typed.episodes, draw)
         alone.to_its_end()
         same = comes_to(killer.out) == comes_to(alone.out)
     print(
