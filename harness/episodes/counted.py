@@ -18,7 +18,7 @@ from crashmq.models.observations import (
     Started,
     status_of,
 )
-from crashmq.models.ops import Crash, DiskFault, Op, innermost
+from crashmq.models.ops import Crash, DiskFault, Op, Restart, innermost
 from crashmq.models.within import each_within
 from crashmq.reports.records import CrashRecord, OpCount, ProbeHit, StateCount
 
@@ -35,6 +35,7 @@ class Counted:
         crashes: each with the start that came after it.
         recoveries: how often the store was started.
         states: by the kind of state that a start found and what came of it, how often.
+        latest: the latest op, be it of the program or of its end.
     """
 
     probes: Mapping[str, int]
@@ -42,6 +43,7 @@ class Counted:
     crashes: list[CrashRecord] = field(default_factory=list)
     recoveries: int = 0
     states: dict[tuple[str, str], int] = field(default_factory=dict)
+    latest: Op = field(default_factory=Restart)
 
     @classmethod
     def begun(cls, until: ExitStack) -> Counted:

@@ -161,7 +161,6 @@ class Episode:
         self._keeps_record = not after
         self._begun = bool(after) or setup.starts_by_an_op
         self.is_finishing = False
-        self.latest: Op = Restart()  # of the end too
 
     @property
     def judge(self) -> Judge:
@@ -187,6 +186,11 @@ class Episode:
     def starts(self) -> int:
         """How often the store was started so far."""
         return self._counts.recoveries
+
+    @property
+    def latest(self) -> Op:
+        """The latest op, be it of the program or of its end."""
+        return self._counts.latest
 
     @property
     def probes(self) -> Mapping[str, int]:
@@ -225,7 +229,7 @@ class Episode:
         subject = self.subject
         if self.is_finishing and self._lacks and needs(op) & self._lacks:
             return _CANNOT
-        self.latest = op
+        self._counts.latest = op
         if self._judge.is_unsure:
             self._record(op, number, _NOTHING_DONE, subject.positions())
             return _UNJUDGED

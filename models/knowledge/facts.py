@@ -38,7 +38,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
 )
 from crashmq.models.knowledge.moments_of_pulls import PullAnswered, PullKept
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
-from crashmq.models.ops import Capability, Crash, During, EndConsumer
+from crashmq.models.ops import Capability, Crash, DiskFault, During, EndConsumer
 
 
 class Fact(Enum):
@@ -167,8 +167,9 @@ def _no_other_op(at: Moment) -> bool:
     step = at.step
     if step.is_alone:
         return True
-    others = [one for one in step.acts if not isinstance(one, During | Crash)]
-    return len(others) == 1 and not step.is_together
+    is_event = During | Crash | DiskFault
+    ops = [one for one in step.acts if not isinstance(one, is_event)]
+    return len(ops) == 1 and not step.is_together
 
 
 def _lives(at: Moment) -> bool:

@@ -115,10 +115,10 @@ class AllocateMappedFileService:
         """
         with self._lock:
             self._wanted = -1
-            file, self._ready = self._ready, None
-            if file is not None:
+            if self._ready is not None:
                 DISCARDED.hit()
-                file.destroy()
+                self._ready.destroy()  # if it fails, ``close`` closes it
+                self._ready = None
             elif self._unmade and self._disk.exists(self._unmade):
                 LEFT_OVER.hit()
                 self._disk.remove(self._unmade)

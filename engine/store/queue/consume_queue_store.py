@@ -247,8 +247,8 @@ class ConsumeQueueStore:
             alive_until = queue.first_unit_at_or_past(max(dead_below, read_from))
             if queue.first_unit_at_or_past(dead_below) == alive_until:
                 LEFT_OVER.hit()
+                queue.remove()  # if it fails, the queue is closed with the others
                 del self._queues[key]
-                queue.remove()
 
     @staticmethod
     def _cut(
