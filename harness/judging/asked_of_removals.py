@@ -82,7 +82,13 @@ def _loses_nothing(at: MarkWritten) -> bool:
     return not (at.step.spoilt or at.known.promises.ever_spoilt)
 
 
-@asked(newest_mark_stays, on=MarkWritten, needs=AS_IT_WAS, where=_loses_nothing)
+@asked(
+    newest_mark_stays,
+    on=MarkWritten,
+    # Without the abort file a start takes what a kill left for an orderly end's mark.
+    needs=(*AS_IT_WAS, Fact.ABORT_IS_OURS),
+    where=_loses_nothing,
+)
 def _ask_cp_14(at: MarkWritten) -> Breaches:
     return newest_mark_stays.judge(at.written, may_be_unconfirmed=at.had_failed)
 

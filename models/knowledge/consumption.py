@@ -539,11 +539,11 @@ class Consumption(Forked):
                 queue, lambda its: its._replace(untold=its.untold | one)
             )
 
-    def sent_away(self, queue: OneQueue, unique_key: str) -> None:
-        """Record that a message in order was sent away, and not committed.
+    def done_uncommitted(self, queue: OneQueue, unique_key: str) -> None:
+        """Record that a group has done with a message that is not committed.
 
-        Its group has done with it. Its consumer commits it with what it has consumed
-        before, or gets it again with that after a rollback.
+        Its consumer commits it with what it has consumed before, or gets it again with
+        that after a rollback.
         """
         self.owed.consumed_one(self.key_of(queue), unique_key)
         self.was_cut_short(queue, unique_key)

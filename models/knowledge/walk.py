@@ -183,6 +183,9 @@ def _walk_lives(at: At) -> Iterator[Moment]:
     if step.starts and (step.fails_reads or known.checkpoint_is_torn):
         # It may have lowered its mark for what it missed, or a time that was torn.
         known.checkpoint = None
+    if step.starts and step.crash is not None and known.checkpoint is not None:
+        # It may have found none of the entries that the index's time stood for.
+        known.checkpoint = known.checkpoint._replace(index_msg_timestamp=0)
     _see_cut_short(known, step)
     has_put_since = any(run.puts or run.deletions for run in step.runs[1:])
     if step.crash is None or has_put_since:

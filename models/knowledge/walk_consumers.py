@@ -429,13 +429,15 @@ def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
     op = known.living.get(queue.client)
     unique_key = key_in(event.record)
     is_orderly = op is not None and op.is_orderly
-    if not known.is_locking(queue.client) and begins_beside(at, queue):
-        share = None  # it may be a message of before
+    may_be_of_before = not known.is_locking(queue.client) and begins_beside(at, queue)
+    if may_be_of_before:
+        share = None
         known.was_cut_short(queue, unique_key)
     passed = known.passed_over(key, at.known.model, event.queue_offset)
     pulled = _NO_MESSAGE
     if share is not None:
-        pulled = (share.newest | share.waiting) - share.uncommitted
+        taken = share.uncommitted | share.cut_short  # of these it may have taken any
+        pulled = (share.newest | share.waiting) - taken
     locked_ms = known.locks.of_clients.get(queue)
     yield MessageConsumed(
         *at,
@@ -454,6 +456,8 @@ def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
         known.was_cut_short(queue, unique_key)
     if is_to_end(at, event):
         known.committed_all(queue, unique_key)
+    elif may_be_of_before and event.status == "uncommitted":
+        known.done_uncommitted(queue, unique_key)
     elif share is None or event.status == "hangs":
         return
     elif event.status == "uncommitted":

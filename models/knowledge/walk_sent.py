@@ -46,10 +46,11 @@ def _saw_back(
     is_late = known.is_of_before(event.queue, unique_key, given.queue_offset)
     yield from saw_given_up(at, event.queue, event.record, at_ms)
     known.was_sent_back(event.queue, unique_key)
-    if not is_late and begins_beside(at, event.queue):
+    kept = 0 if is_late else _kept_at_most(at, event.queue)
+    if kept > 1 or (not is_late and begins_beside(at, event.queue)):
         known.was_cut_short(event.queue, unique_key)
-    if not is_late and _is_uncommitted(at, event.queue):
-        known.sent_away(event.queue, unique_key)
+    if kept == 1:
+        known.done_uncommitted(event.queue, unique_key)
     else:
         consumed = known.consumed_before if is_late else known.consumed_one
         consumed(event.queue, unique_key)
@@ -58,16 +59,17 @@ def _saw_back(
     yield from saw_topics_needed(at, event.queue.group)
 
 
-def _is_uncommitted(at: At, queue: OneQueue) -> bool:
-    """Whether a listener in order has failed for a message, and commits by itself.
+def _kept_at_most(at: At, queue: OneQueue) -> int:
+    """How many messages a listener in order may have failed for, without a commit.
 
-    Of a larger batch it is unknown what its consumer has kept.
+    Of more than one it is unknown which of them its consumer has kept.
     """
     op = at.known.consumption.owner_of(queue)
     events = [entry.event for entry in at.step.entries]
     its = [one for one in events if isinstance(one, Consumed) and one.queue == queue]
-    is_single = op is not None and op.is_orderly and op.batch == 1
-    return is_single and bool(its) and its[-1].status == "suspends"
+    if op is None or not op.is_orderly or not its:
+        return 0
+    return op.batch if its[-1].status == "suspends" else 0
 
 
 def _copies_of(at: At, given: Record) -> list[PutOf]:
