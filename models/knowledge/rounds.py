@@ -117,4 +117,6 @@ class Rounds(Forked):
         if step.sets_back or step.world.now_ms < last.most_ms:
             del self.thorough[service]
         else:
-            self.thorough[service] = last._replace(most_ms=step.world.now_ms)
+            # Of a clock that was set back before, each of them may have taken all.
+            least_ms = min(last.least_ms, step.entries[0].at_ms)
+            self.thorough[service] = Within(least_ms, step.world.now_ms)

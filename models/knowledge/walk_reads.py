@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from crashmq.models.appended import Appended
 from crashmq.models.history import Life
+from crashmq.models.knowledge.knowledge import Knowledge
 from crashmq.models.knowledge.matching import fitting_records, is_indexed
 from crashmq.models.knowledge.moments import (
     At,
@@ -83,15 +84,18 @@ def walk_reads(at: At) -> Iterator[Moment]:
             yield QueryOver(*at, read, answer)
     for read, answer in step.reads:
         if isinstance(read, LookMessage) and isinstance(answer, Looked):
-            messages = model.live_messages(model.log_min)
-            stands = known.positions
-            if stands is not None and known.setup.transient_store_pool:
-                committed = stands.committed_where
-                messages = [m for m in messages if m.end <= committed]
-            yield LookOver(*at, read, answer, messages)
+            yield LookOver(*at, read, answer, _in_files(known))
     for read, answer in step.reads:
         if isinstance(read, SearchOffset) and isinstance(answer, Searched):
             yield _search_over(at, read, answer)
+
+
+def _in_files(known: Knowledge) -> list[Appended]:
+    """The messages of the log that no write buffer keeps from readers."""
+    messages, stands = known.model.live_messages(known.model.log_min), known.positions
+    if stands is None or not known.setup.transient_store_pool:
+        return messages
+    return [one for one in messages if one.end <= stands.committed_where]
 
 
 def _search_over(at: At, search: SearchOffset, searched: Searched) -> SearchOver:
@@ -130,10 +134,9 @@ def _around(at: At) -> Iterator[Moment]:
     for _, put in step.puts:
         if put is not None:
             yield PutAround(*at, put)
-    messages = model.live_messages(model.log_min)
     for read, answer in step.reads:
         if isinstance(read, LookMessage) and isinstance(answer, Looked):
-            yield LookOver(*at, read, answer, messages)
+            yield LookOver(*at, read, answer, _in_files(known))
     if not any(isinstance(r, SearchOffset | QueryMessage) for r, _ in step.reads):
         return
     log = look.image().commit_log
@@ -142,6 +145,7 @@ def _around(at: At) -> Iterator[Moment]:
         for record in (*log.records, *log.records_beyond)
         if record.phy_offset >= model.log_min
     }
+    messages = model.live_messages(model.log_min)
     records = [whole[m.phy_offset] for m in messages if m.phy_offset in whole]
     earliest = records[0].store_timestamp if records else -1
     for read, answer in step.reads:
