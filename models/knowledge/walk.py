@@ -309,7 +309,7 @@ def _walk_puts(at: At, life: Life) -> Generator[Moment, None, InFlight]:
             yield from walk_delivery(at, message, answer)
         if answer.phy_offset >= 0:
             timed = _timed(at, before, message, answer)
-            rivals = _rivals_of(message, in_flight) if step.crash is not None else 0
+            rivals = _rivals_of(message, in_flight) if _may_be_put_unanswered(at) else 0
             earliest_ms = known.expiry.now_ms - step.set_back_ms
             model.put(message, timed, earliest_ms, rivals)
     if step.is_together and life.puts:
@@ -324,6 +324,15 @@ def _walk_puts(at: At, life: Life) -> Generator[Moment, None, InFlight]:
     if step.crash is None or life is not step.runs[-1]:
         model.in_flight += in_flight
     return in_flight
+
+
+def _may_be_put_unanswered(at: At) -> bool:
+    """Whether a put without an answer may have its place in the log before others.
+
+    A crash came over it, or its broker failed to write its topics once it was put.
+    """
+    fails_behind = at.known.setup.keeps_progress and at.step.fails_calls
+    return at.step.crash is not None or fails_behind
 
 
 def _rivals_of(message: MessageToPut, in_flight: InFlight) -> int:
@@ -365,7 +374,7 @@ def _put_over(
     key = (message.topic, message.queue_id)
     next_offset = model.next_queue_offset(key) if message.has_place else 0
     unseen = 0
-    if step.crash is not None:
+    if _may_be_put_unanswered(at):
         unseen = sum(key in _queues_of(rival) for rival in rivals)
     if message.has_place and answer.phy_offset >= 0:
         unseen += model.trusted.pop(key, 0)

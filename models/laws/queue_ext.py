@@ -297,7 +297,7 @@ def _of_no_queue(judged: Judged) -> Iterator[Violation]:
 
 
 def _waits(image: StoreImage, queue_name: str, address: int) -> bool:
-    """Whether the entry belongs to the first record that is not dispatched yet."""
+    """Whether the entry belongs to the first record that still has to get a unit."""
     entry = ext_unit_at(image.files, queue_name, address)
     newest = max(
         (one.units[-1].phy_offset for one in image.consume_queues if one.units),
@@ -305,9 +305,9 @@ def _waits(image: StoreImage, queue_name: str, address: int) -> bool:
     )
     records = image.commit_log.records
     first = bisect_right(records, newest, key=lambda record: record.phy_offset)
-    if entry is None or first == len(records):
+    record = next((one for one in records[first:] if one.is_indexed), None)
+    if entry is None or record is None:
         return False
-    record = records[first]
     said = (entry.tags_code, entry.msg_store_time)
     return said == (record.tags_code, record.store_timestamp)
 
