@@ -78,17 +78,15 @@ def _ask_dur_6(at: FileTaken) -> Breaches:
 
 
 def _loses_nothing(at: MarkWritten) -> bool:
-    """Whether the medium never had anything else than what was synced."""
-    return not (at.step.spoilt or at.known.promises.ever_spoilt)
+    """Whether the medium never had anything else than what was synced.
+
+    Without the abort file a start takes what a kill left for an orderly end's mark.
+    """
+    is_spoilt = at.step.spoilt or at.known.promises.ever_spoilt
+    return not (is_spoilt or at.lacked_abort)
 
 
-@asked(
-    newest_mark_stays,
-    on=MarkWritten,
-    # Without the abort file a start takes what a kill left for an orderly end's mark.
-    needs=(*AS_IT_WAS, Fact.ABORT_IS_OURS),
-    where=_loses_nothing,
-)
+@asked(newest_mark_stays, on=MarkWritten, needs=AS_IT_WAS, where=_loses_nothing)
 def _ask_cp_14(at: MarkWritten) -> Breaches:
     return newest_mark_stays.judge(at.written, may_be_unconfirmed=at.had_failed)
 
@@ -113,7 +111,7 @@ def _ask_cp_15(at: MarkWritten) -> Breaches:
 @asked(
     what_the_checkpoint_will_tell_of_is_on_the_medium,
     on=MarkWritten,
-    needs=(*AS_IT_WAS, Fact.DISK_WORKS, Fact.ABORT_IS_OURS),
+    needs=(*AS_IT_WAS, Fact.DISK_WORKS),
     where=_loses_nothing,
 )
 def _ask_dur_7(at: MarkWritten) -> Breaches:

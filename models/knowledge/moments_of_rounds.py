@@ -117,10 +117,13 @@ class MarkWritten(Moment):
     Attributes:
         written: what was known right before that.
         had_failed: a call to the disk failed in the run of the store, or may have.
+        lacked_abort: the store had started without the abort file that a kill left, so
+            it took the newest mark for durable.
     """
 
     written: CheckpointWritten
     had_failed: bool
+    lacked_abort: bool
 
 
 @dataclass(slots=True)

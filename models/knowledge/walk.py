@@ -115,6 +115,7 @@ def _walk_step(at: At) -> Iterator[Moment]:
     """Walk all but changes of options."""
     step, known = at.step, at.known
     had_failed, stood = known.disk_failed or step.fails_calls, known.positions
+    lacked_abort = known.tampering.abort_taken
     if step.raised or step.starts:
         yield OpOver(*at)
     if step.reads and known.setup.checks_crc and not step.changes:
@@ -152,7 +153,7 @@ def _walk_step(at: At) -> Iterator[Moment]:
     if step.met:
         yield from walk_hindered(at, stood)
     if step.disk_actions:
-        yield from walk_told(at, had_failed=had_failed)
+        yield from walk_told(at, had_failed=had_failed, lacked_abort=lacked_abort)
     if known.setup.has_index and (step.disk_actions or step.starts or step.crash):
         yield from walk_index_files(at)
     known.expiry.end_step(step)

@@ -151,10 +151,13 @@ def walk_asked(at: At) -> Iterator[Moment]:
         yield ServiceAsked(*at, op.service, isinstance(seen, Ran))
 
 
-def walk_told(at: At, *, had_failed: bool) -> Iterator[Moment]:
+def walk_told(at: At, *, had_failed: bool, lacked_abort: bool) -> Iterator[Moment]:
     """Walk what a store removes, renames, or says to be durable, in that order.
 
-    ``had_failed``: a call to its disk had failed, or one of the step's has.
+    Args:
+        at: a step.
+        had_failed: a call to its disk had failed, or one of the step's has.
+        lacked_abort: the abort file was gone before a start, though a kill came last.
     """
     amid_start = bool(at.step.starts)
     for entry in at.step.entries:
@@ -162,7 +165,7 @@ def walk_told(at: At, *, had_failed: bool) -> Iterator[Moment]:
             case TakenAway() as taken:
                 yield FileTaken(*at, taken, amid_start)
             case CheckpointWritten() as written:
-                yield MarkWritten(*at, written, had_failed)
+                yield MarkWritten(*at, written, had_failed, lacked_abort)
             case _:
                 pass
 
