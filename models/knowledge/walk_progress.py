@@ -162,6 +162,9 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 yield OffsetsFound(*at, found)
             case OffsetsLoaded(rows):
                 recovered.append(_recovered(at, found, rows))
+                if recovered[-1].is_doubtful:  # who edits it says what was consumed
+                    for key, offset in rows:
+                        at.known.consumption.owed.may_be_told(key, offset)
                 progress.loaded(rows)
                 before, is_loaded = dict(progress.now), True
                 at.known.consumption.broker_started(dict(rows))
