@@ -162,9 +162,6 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 yield OffsetsFound(*at, found)
             case OffsetsLoaded(rows):
                 recovered.append(_recovered(at, found, rows))
-                if recovered[-1].is_doubtful:  # who edits it says what was consumed
-                    for key, offset in rows:
-                        at.known.consumption.owed.may_be_told(key, offset)
                 progress.loaded(rows)
                 before, is_loaded = dict(progress.now), True
                 at.known.consumption.broker_started(dict(rows))
@@ -260,11 +257,15 @@ def walk_recovered(at: At, recovered: Sequence[Recovered]) -> Iterator[Moment]:
 def _recovered(at: At, found: Mapping[str, bytes], rows: OffsetRows) -> Recovered:
     progress, damaged = at.known.progress, at.known.tampering.damaged
     paths = [damage.path for damage in (*damaged, *at.step.damaged)]
+    is_doubtful = progress.is_doubtful or bool(damaged)
+    if is_doubtful:  # whoever edits it says what was consumed
+        for key, offset in rows:
+            at.known.consumption.owed.may_be_told(key, offset)
     return Recovered(
         found,
         rows,
         progress.kept,
-        progress.is_doubtful or bool(damaged),
+        is_doubtful,
         any(not path.startswith("config/") for path in paths),
     )
 

@@ -19,7 +19,7 @@ def test_each_bad_episode_is_a_row_and_the_run_ends() -> None:
     script = [sys.executable, str(ROOT / "benchmarks" / "bad_episodes.py"), *bad]
 
     told = subprocess.run(
-        [*script, "--episodes", "120", "--timeout", "0.5"],
+        [*script, "--episodes", "120", "--timeout", "1"],
         capture_output=True,
         text=True,
         check=False,
