@@ -520,11 +520,11 @@ def _result(
     is_violated = isinstance(breach, LawViolated)
     outcome = Outcome.VIOLATED if is_violated else Outcome.UNKNOWN
     record = episode.record(outcome)
+    kind = name_of(episode.latest)
     step, op = len(program.ops), "end"
     if not episode.is_finishing:
-        step = max(0, len(episode.ops) - 1)
-        op = name_of(episode.latest)
-    record.signature = f"{breach.id}-{name_of(episode.latest)}"
+        step, op = max(0, len(episode.ops) - 1), kind
+    record.signature = f"{breach.id}-{kind}"
     record.verdicts = [v for v in record.verdicts if v.law != breach.id]
     checks = episode.checks_of(breach.id)
     record.verdicts.append(

@@ -7,7 +7,7 @@ again after the log has lost its tail.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
@@ -18,7 +18,7 @@ from crashmq.models.history import OneQueue
 from crashmq.models.knowledge.locks import Locks
 from crashmq.models.knowledge.names import name_of
 from crashmq.models.knowledge.owed import Owed
-from crashmq.models.knowledge.progress import NO_OFFSET
+from crashmq.models.knowledge.progress import NO_OFFSET, Recovered
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
 from crashmq.models.knowledge.subscriptions import (
     EVERYTHING,
@@ -297,13 +297,10 @@ class Consumption(Forked):
     life: int = 0
     subscriptions: Subscriptions = field(default_factory=Subscriptions)
 
-    def broker_started(self, offsets: Mapping[OffsetKey, int]) -> None:
-        """Record that a broker has started, and knows only what was persisted.
-
-        ``offsets`` are those of groups that it has loaded.
-        """
+    def broker_started(self, recovered: Recovered) -> None:
+        """Record that a broker has started, and knows only what was persisted."""
         self.life += 1
-        self.owed.broker_started(offsets)
+        self.owed.broker_started(recovered)
         self.told = {}
         self.locks.broker_started()
         self.subscriptions.broker_began()

@@ -167,8 +167,8 @@ def _no_other_op(at: Moment) -> bool:
     step = at.step
     if step.is_alone:
         return True
-    is_event = During | Crash | DiskFault
-    ops = [one for one in step.acts if not isinstance(one, is_event)]
+    no_op = During | Crash | DiskFault
+    ops = [one for one in step.acts if not isinstance(one, no_op)]
     return len(ops) == 1 and not step.is_together
 
 

@@ -7,13 +7,14 @@ the log has lost its tail.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from crashmq.models.appended import Appended
 from crashmq.models.files.offsets import OffsetKey
 from crashmq.models.knowledge.names import name_of
+from crashmq.models.knowledge.progress import Recovered
 from crashmq.models.knowledge.reference import ReferenceModel
 from crashmq.models.knowledge.subscriptions import Passing
 from crashmq.models.plain_state import Forked
@@ -50,8 +51,12 @@ class Owed(Forked):
         self.before_resets[key] = before
         self.since[key] = offset
 
-    def broker_started(self, offsets: Mapping[OffsetKey, int]) -> None:
-        """Record a start, which has loaded ``offsets``, be they of before a reset."""
+    def broker_started(self, recovered: Recovered) -> None:
+        """Record a start, which has loaded offsets, be they of before a reset."""
+        offsets = dict(recovered.rows)
+        if recovered.is_doubtful:  # whoever edits the file says what was consumed
+            for key, offset in offsets.items():
+                self.may_be_told(key, offset)
         for key, before in self.before_resets.items():
             self.may_be_told(key, min(before, offsets.get(key, 0)))
         self.before_resets = {}

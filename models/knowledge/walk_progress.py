@@ -164,7 +164,7 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 recovered.append(_recovered(at, found, rows))
                 progress.loaded(rows)
                 before, is_loaded = dict(progress.now), True
-                at.known.consumption.broker_started(dict(rows))
+                at.known.consumption.broker_started(recovered[-1])
                 progress.members = Members()
         beside.saw(entry)
     yield from saw_work(at)
@@ -257,15 +257,11 @@ def walk_recovered(at: At, recovered: Sequence[Recovered]) -> Iterator[Moment]:
 def _recovered(at: At, found: Mapping[str, bytes], rows: OffsetRows) -> Recovered:
     progress, damaged = at.known.progress, at.known.tampering.damaged
     paths = [damage.path for damage in (*damaged, *at.step.damaged)]
-    is_doubtful = progress.is_doubtful or bool(damaged)
-    if is_doubtful:  # whoever edits it says what was consumed
-        for key, offset in rows:
-            at.known.consumption.owed.may_be_told(key, offset)
     return Recovered(
         found,
         rows,
         progress.kept,
-        is_doubtful,
+        progress.is_doubtful or bool(damaged),
         any(not path.startswith("config/") for path in paths),
     )
 
