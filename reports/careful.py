@@ -24,15 +24,17 @@ _NOTED_DEATHS_MAX = 2  # beside the one that nobody had noted
 
 
 def rows_of(task: Task, shard: Shard, notes: Place) -> Iterator[EpisodeRecord]:
-    """The rows of a shard; ``notes`` is left behind if the process dies."""
+    """The rows of a shard; ``notes`` count an episode's death if the process dies."""
     for number in range(shard.first_episode, shard.end):
         deaths = deaths_in(notes)
         if deaths.get(number, 0) >= _NOTED_DEATHS_MAX:
             yield task.lost(number, KILLED)
             continue
         write_json(notes, _by_text(deaths | {number: deaths.get(number, 0) + 1}))
-        rows = list(task.run_shard(Shard(number, 1)))
-        write_json(notes, _by_text(deaths))
+        try:
+            rows = list(task.run_shard(Shard(number, 1)))
+        finally:  # an error is no death
+            write_json(notes, _by_text(deaths))
         yield from rows
 
 

@@ -28,7 +28,12 @@ from crashmq.harness.mutants.mutation import applied
 from crashmq.harness.searches.aiming import aimed_until_lost, perhaps_aimed
 from crashmq.harness.searches.event_rows import event_of
 from crashmq.harness.searches.supervised import Lost, supervised
-from crashmq.harness.subjects.named import subject_named
+from crashmq.harness.subjects.named import (
+    NamedSubject,
+    import_also_from,
+    paths_of_the_user,
+    subject_named,
+)
 from crashmq.models.knowledge.facts import Fact, decided_by
 from crashmq.models.laws.registry import declared_laws
 from crashmq.models.laws.run import same_digest
@@ -73,6 +78,8 @@ class SoakTask:
         invariants: whether classes that list invariants have them checked.
         subject: the store that is judged, by its name in ``harness.subjects.named``; ""
             for our engine.
+        imported_from: where the driver finds the subject's module; an executor has
+            another current directory, and looks there too.
     """
 
     run_id: str
@@ -84,6 +91,7 @@ class SoakTask:
     explore: int = 0
     invariants: bool = False
     subject: str = ""
+    imported_from: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
     def define(
@@ -109,7 +117,8 @@ class SoakTask:
 
     def judging(self, subject: str) -> Self:
         """The same task for another store, by its name; "" for our engine."""
-        return replace(self, subject=subject)._named()
+        paths = paths_of_the_user() if subject else ()
+        return replace(self, subject=subject, imported_from=paths)._named()
 
     def _named(self) -> Self:
         text = json.dumps(self.definition, sort_keys=True)
@@ -140,7 +149,7 @@ class SoakTask:
     def program_of(self, number: int) -> Program:
         """The program of an episode, before its damage is aimed."""
         scenario = SCENARIOS[self.scenario_of(number)]
-        named = subject_named(self.subject)
+        named = self._store()
         can = named.can if named else EVERYTHING
         return searched_program(scenario, self.seed, number, can)
 
@@ -193,9 +202,13 @@ class SoakTask:
     def _run(
         self, program: Program, scenario: str, *, keep_trace: bool
     ) -> EpisodeResult:
-        named = subject_named(self.subject)
+        named = self._store()
         subject = named.made(program.setup) if named else None
         return run_program(program, scenario, keep_trace=keep_trace, subject=subject)
+
+    def _store(self) -> NamedSubject | None:
+        import_also_from(self.imported_from)
+        return subject_named(self.subject)
 
     @contextmanager
     def _planted(self) -> Iterator[None]:

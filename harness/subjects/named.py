@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -71,6 +71,18 @@ class FactorySubject:
         """A new store for a program of this setup."""
         takes_setup = _takes_setup(self.factory, self.name)
         return self.factory(setup) if takes_setup else self.factory()
+
+
+def paths_of_the_user() -> tuple[str, ...]:
+    """The directories, beside Python's own, that modules are imported from here."""
+    of_python = {Path(prefix) for prefix in (sys.prefix, sys.base_prefix)}
+    paths = (Path(entry).absolute() for entry in sys.path)
+    return tuple(str(path) for path in paths if of_python.isdisjoint(path.parents))
+
+
+def import_also_from(paths: Iterable[str]) -> None:
+    """Look for modules there too, after everywhere else."""
+    sys.path += [path for path in paths if path not in sys.path]
 
 
 @lru_cache(maxsize=16)

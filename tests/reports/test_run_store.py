@@ -165,3 +165,18 @@ def test_spark_that_is_gone_is_one_sentence() -> None:
 
     assert isinstance(told, EnvironmentMissing)
     assert "the same command continues" in str(told)
+
+
+def test_a_store_that_executors_cannot_make_is_one_sentence() -> None:
+    raised = RuntimeError(
+        "  File x\ncrashmq.harness.subjects.named.BadSubject: notes:Notes: there is no "
+        "module 'notes'.\n\n\tat org.apache.spark.x"
+    )
+
+    told = run_store._as_sentence(raised)
+
+    assert isinstance(told, EnvironmentMissing)
+    assert "cannot make the store. notes:Notes: there is no module 'notes'." in str(
+        told
+    )
+    assert "org.apache" not in str(told)

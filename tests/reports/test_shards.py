@@ -53,6 +53,21 @@ def test_rows_of_failures_are_a_group_of_their_own(out: Path) -> None:
     assert passed == [n for n in range(50, 100) if n % 3]
 
 
+def test_an_error_amid_an_episode_is_not_noted_as_its_death(out: Path) -> None:
+    class Raising(SampleTask):
+        def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
+            raise ValueError("what an executor lacks")
+
+    for _ in range(4):
+        with pytest.raises(ValueError, match="lacks"):
+            shards.write_shard(Raising(), SHARD, out, again=True)
+    mended = shards.write_shard(SampleTask(), SHARD, out, again=True)
+
+    assert mended.episodes == SHARD.episodes
+    (manifest,) = pq.read_table(out / "manifests" / NAME).to_pylist()
+    assert manifest["failed"] == 0
+
+
 def test_a_shard_done_twice_is_the_same_files(out: Path) -> None:
     shards.write_shard(SampleTask(), SHARD, out)
     before = [(out / name).read_bytes() for name in files(out)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -46,10 +47,13 @@ CRASHMQ = (sys.executable, "-m", "crashmq.harness.cli")
 
 
 def ran(
-    command: list[str], environment: dict[str, str] | None = None
+    command: list[str],
+    environment: dict[str, str] | None = None,
+    directory: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command,
+        cwd=directory,
         env=os.environ | cluster.FIRST_COMPILER_ALONE | (environment or {}),
         capture_output=True,
         text=True,
@@ -81,6 +85,26 @@ def test_executors_of_a_cluster_come_to_the_same(
 
     assert digest_of(done, out) == digest
     assert (tmp_path / "met").exists()
+
+
+def test_executors_find_the_store_where_the_soak_was_begun(
+    master: str, tmp_path: Path
+) -> None:
+    example = Path(__file__).resolve().parents[2] / "docs/examples/note_store.py"
+    shutil.copy(example, tmp_path / "my_notes.py")
+    soak = ["soak", "process_kill", "--subject", "my_notes:NoteStore"]
+    soak += ["--episodes", "24"]
+    manners = {"here": ["--local"], "there": ["--master", master]}
+
+    came_to = [
+        digest_of(
+            ran([*CRASHMQ, *soak, *manner, "--out", name], directory=tmp_path),
+            tmp_path / name,
+        )
+        for name, manner in manners.items()
+    ]
+
+    assert came_to[0] == came_to[1]
 
 
 def test_under_spark_submit_it_comes_to_the_same(
