@@ -13,6 +13,7 @@ from crashmq.testing import MessageToPut, Observation, Pulled, Put, Skipped, Sta
 from crashmq.testing import Stopped as StoppedNow
 
 BUFFER = 3  # messages that wait to be written together
+MOST = 32  # messages that a pull returns
 DOWN = Skipped("the store is down")
 
 
@@ -87,7 +88,7 @@ class NoteStore:
         wanted = {one.strip() for one in tags.split("||")}
         bodies, go_on = [], queue_offset
         for _, has, body in held[queue_offset:]:
-            if len(bodies) == max_msg_nums:
+            if len(bodies) == min(max_msg_nums, MOST):
                 break
             go_on += 1
             if tags in ("", "*") or has in wanted:

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +27,7 @@ from crashmq.models.program import from_json
 from crashmq.reports.errors import BadRequest, EnvironmentMissing
 from crashmq.reports.jvm import require_packages
 from crashmq.reports.places import Place
+from crashmq.reports.run_dir import read_sessions
 
 if TYPE_CHECKING:
     from crashmq.reports.figures import Background, Figures, Finding
@@ -144,25 +145,50 @@ def tell(summary: Summary, out: Place, cases: dict[str, str]) -> None:
     say(f"  report  {out / 'report.html'}")
     say(f"          {out / 'report.md'}, {out / 'summary.json'}")
     say(f"  digest  {summary.digest}")
-    say(f"  next    {_next_command(summary, cases)}")
+    say(f"  next    {_next_command(summary, out, cases)}")
 
 
-def _next_command(summary: Summary, cases: dict[str, str]) -> str:
+def _next_command(summary: Summary, out: Place, cases: dict[str, str]) -> str:
+    definition = summary.definition
+    subject = definition.get("subject", "")
+    named = [f"--subject {shlex.quote(subject)}"] if subject else []
     for failure in summary.distinct_failures:
         if "://" in cases.get(failure.signature, ""):
             return f"copy {cases[failure.signature]} here, and `crashmq shrink` it"
         if failure.signature in cases:
-            return f"crashmq shrink {shlex.quote(cases[failure.signature])}"
+            case = shlex.quote(cases[failure.signature])
+            return " ".join(("crashmq shrink", case, *named))
     for failure in summary.unjudged_failures:
         if failure.signature in cases:
-            return f"crashmq replay {shlex.quote(cases[failure.signature])}"
-    seed = summary.definition["seed"] + 1
+            case = shlex.quote(cases[failure.signature])
+            return " ".join(("crashmq replay", case, *named))
+    seed = definition["seed"] + 1
     of_all = set(summary.scenarios) == set(scenarios_named(()))
     names = () if of_all else summary.scenarios
     # A run of some hours has no planned number.
     length = summary.episodes_planned or summary.episodes
-    asked = ("--episodes", f"{length}", "--seed", f"{seed}")
+    kept = [*named, *_kept_of(definition), *_manner_of(out)]
+    asked = ("--episodes", f"{length}", "--seed", f"{seed}", *kept)
     return " ".join(("crashmq soak", *names, *asked, f"--out runs/seed-{seed}"))
+
+
+def _kept_of(definition: Mapping[str, Any]) -> list[str]:
+    """The options of a run that another seed is to be tried with, too."""
+    kept = []
+    if definition["mutant"]:
+        kept.append(f"--mutant {definition['mutant']}")
+    if definition.get("explore"):
+        kept.append(f"--explore {definition['explore']}")
+    if definition.get("invariants"):
+        kept.append("--invariants")
+    return kept
+
+
+def _manner_of(out: Place) -> list[str]:
+    """``--local`` if the latest session of a run was typed with it."""
+    sessions = read_sessions(out)
+    typed = shlex.split(sessions[-1].command) if sessions else []
+    return ["--local"] if "--local" in typed else []
 
 
 def _save_case(found: Finding, directory: Place) -> Place:

@@ -38,6 +38,7 @@ from crashmq.harness.commands.reporting import (
 from crashmq.harness.commands.soak_session import noting
 from crashmq.harness.commands.sparked import spark_session
 from crashmq.harness.searches.soak import SoakTask, declared
+from crashmq.harness.subjects.named import subject_named
 from crashmq.reports.masters import ATTEMPTS
 from crashmq.reports.places import Place
 from crashmq.reports.run_dir import (
@@ -286,7 +287,7 @@ def _run(typed: _Typed, task: SoakTask, out: Place, engine: _Engine) -> None:
             task.run_id,
             task.definition,
             length,
-            declared(task.scenarios),
+            declared(task.scenarios, subject_named(task.subject)),
         )
         note = noting(out)
     if there:

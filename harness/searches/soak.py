@@ -23,6 +23,7 @@ from crashmq.engine.host.probe import declared_probes, unreachable_probes
 from crashmq.harness.episodes.episode import EpisodeResult, run_program
 from crashmq.harness.explore.sample import sample
 from crashmq.harness.guards.invariants import invariants_checked
+from crashmq.harness.judging.asking import askable
 from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import applied
 from crashmq.harness.searches.aiming import aimed_until_lost, perhaps_aimed
@@ -310,20 +311,31 @@ def tallied(task: SoakTask, episodes: int) -> Iterator[Tally]:
         yield tally
 
 
-def declared(scenarios: tuple[str, ...]) -> Declared:
-    """Every op, probe and law that a run of these scenarios could have reached."""
+def declared(scenarios: tuple[str, ...], store: NamedSubject | None = None) -> Declared:
+    """Every op, probe and law that a run of these scenarios could have reached.
+
+    Probes are branches of our engine; a ``store`` of somebody else has none, and is not
+    asked what it lacks the capabilities for.
+    """
     chosen = [SCENARIOS[name] for name in scenarios]
-    laws, certain = declared_laws(), decided_by(EVERYTHING)
+    can = store.can if store else EVERYTHING
+    never = {law for law, _ in askable(can).never}
+    laws = {name: law for name, law in declared_laws().items() if name not in never}
+    certain = decided_by(can)
+    probes = {one.name: list(one.required_probes) for one in chosen if not store}
     return Declared(
         ops=[cls.__name__ for cls in OP_CLASSES],
-        probes=declared_probes(),
-        unreachable=unreachable_probes(),
+        probes={} if store else declared_probes(),
+        unreachable={} if store else unreachable_probes(),
         laws={name: law.sentence for name, law in laws.items()},
         catalogue={name: law.catalogue for name, law in laws.items()},
         facts={fact.label: fact.value for fact in Fact if not certain.get(fact)},
         scenarios={one.name: one.sentence for one in chosen},
-        required_probes={one.name: list(one.required_probes) for one in chosen},
-        required_laws={one.name: list(one.required_laws) for one in chosen},
+        required_probes=probes,
+        required_laws={
+            one.name: [law for law in one.required_laws if law not in never]
+            for one in chosen
+        },
         mutants={name: mutant.title for name, mutant in MUTANTS.items()},
         setup=asdict(Setup()),
     )

@@ -66,6 +66,35 @@ def test_a_soak_ends_in_a_report(soaked: Soaked) -> None:
 
 
 @pytest.mark.slow
+def test_the_next_soak_is_in_the_manner_of_this_one(tmp_path: Path) -> None:
+    manner = ("--local", "--invariants", "--explore", 1)
+
+    done = in_a_process(
+        *("soak", "clean_restart", "--episodes", 4, *manner, "--seed", 6),
+        *("--out", tmp_path / "run"),
+    )
+
+    assert done.stdout.endswith(
+        "  next    crashmq soak clean_restart --episodes 4 --seed 7 --explore 1 "
+        "--invariants --local --out runs/seed-7\n"
+    )
+
+
+@pytest.mark.slow
+def test_what_failed_on_a_store_is_shrunk_on_it(tmp_path: Path) -> None:
+    store = "docs.examples.note_store:NoteStore"
+    soak = ("soak", "process_kill", "--subject", store, "--local")
+
+    done = in_a_process(*soak, "--episodes", 30, "--out", tmp_path / "run")
+    *_, next_line = done.stdout.splitlines()
+    told = in_a_process(*next_line.split()[2:], "--out", tmp_path / "small.case.json")
+
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert next_line.endswith(f"--subject {store}")
+    assert "small.case.json" in told.stdout, told.stdout + told.stderr
+
+
+@pytest.mark.slow
 @pytest.mark.spark
 @on_spark
 def test_a_soak_leaves_a_case_file_for_each_failure(soaked: Soaked) -> None:

@@ -24,6 +24,7 @@ from crashmq.harness.searches.soak import (
     tallied,
 )
 from crashmq.harness.searches.supervised import supervised as really_supervised
+from crashmq.harness.subjects.named import subject_named
 from crashmq.models.knowledge.facts import Fact, decided_by
 from crashmq.models.ops import (
     EVERYTHING,
@@ -233,6 +234,18 @@ def test_everything_that_could_happen_is_declared() -> None:
     assert found.facts["alone"] == Fact.ALONE.value
     assert found.facts.keys().isdisjoint(one.label for one in decided_by(EVERYTHING))
     assert len(found.facts) == len(Fact) - len(decided_by(EVERYTHING))
+
+
+def test_of_somebodys_store_only_what_it_can_be_asked_is_declared() -> None:
+    store = subject_named("docs.examples.note_store:MendedStore")
+
+    found = declared(("process_kill",), store)
+
+    assert {"PUT-1", "RD-2", "REC-4", "DET-1"} <= found.laws.keys()
+    assert found.laws.keys().isdisjoint({"CL-1", "DUR-1", "IX-6"})
+    assert found.catalogue.keys() == found.laws.keys()
+    assert found.required_laws == {"process_kill": ["PUT-1", "RD-1", "REC-4"]}
+    assert (found.probes, found.unreachable, found.required_probes) == ({}, {}, {})
 
 
 def _json(record: EpisodeRecord) -> object:
