@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / ".ci" / "checkout"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "reports"))
@@ -50,10 +51,10 @@ def committed_in(out: Place) -> int:
     return len(list((out / MANIFESTS_DIR).glob("[!.]*.parquet")))
 
 
-def comes_to(out: Place) -> tuple[object, ...]:
+def comes_to(out: Place) -> tuple[dict[str, object], str, list[str]]:
     """All that a report is made of, but for timings."""
     found = LocalAggregates(out)
-    sums = dict(found.sums())
+    sums: dict[str, Any] = dict(found.sums())
     sums["scenarios"] = [replace(each, elapsed_us=0) for each in sums["scenarios"]]
     return sums, found.digest(), sorted(map(str, found.findings()))
 
@@ -212,7 +213,10 @@ def main() -> int:
         beside = (typed.alone or place / "alone").absolute()
         alone = Killer(beside, said, typed.episodes, draw)
         alone.to_its_end()
-        same = comes_to(killer.out) == comes_to(alone.out)
+        came_to = comes_to(killer.out), comes_to(alone.out)
+        same = came_to[0] == came_to[1]
+        for *_, findings in () if same else came_to:
+            print("\n".join(findings), flush=True)
     print(
         f"{time.monotonic() - began:.0f} s; the two are {'' if same else 'NOT '}equal"
     )

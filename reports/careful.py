@@ -5,6 +5,9 @@ one of its episodes must be the cause, but it is unknown which. So from the seco
 on a note is written before each episode begins. An episode that began and did not end
 too often is not run again; its row has the outcome ``killed``. A process that is killed
 for other reasons hits the same episode that often only if nothing else runs.
+
+A driver that is killed takes its processes with it, so an episode that had begun under
+another session than this one is not to blame for that.
 """
 
 from __future__ import annotations
@@ -23,35 +26,50 @@ KILLED = "killed"
 _NOTED_DEATHS_MAX = 2  # beside the one that nobody had noted
 
 
-def rows_of(task: Task, shard: Shard, notes: Place) -> Iterator[EpisodeRecord]:
-    """The rows of a shard; ``notes`` count an episode's death if the process dies."""
+def rows_of(
+    task: Task, shard: Shard, notes: Place, session: str
+) -> Iterator[EpisodeRecord]:
+    """The rows of a shard; ``notes`` say which episode ended the process, if one does.
+
+    Args:
+        task: the work of the run.
+        shard: which of its episodes.
+        notes: the file of notes on this shard, which may be there already.
+        session: the name of the session that this process belongs to.
+    """
     for number in range(shard.first_episode, shard.end):
-        deaths = deaths_in(notes)
+        deaths = deaths_in(notes, session)
         if deaths.get(number, 0) >= _NOTED_DEATHS_MAX:
             yield task.lost(number, KILLED)
             continue
-        write_json(notes, _by_text(deaths | {number: deaths.get(number, 0) + 1}))
+        noted = {str(each): times for each, times in deaths.items()}
+        begun = {"session": session, "begun": number}
+        write_json(notes, {"deaths": noted} | begun)
         try:
             rows = list(task.run_shard(Shard(number, 1)))
         finally:  # an error is no death
-            write_json(notes, _by_text(deaths))
+            write_json(notes, {"deaths": noted})
         yield from rows
 
 
-def deaths_in(notes: Place) -> dict[int, int]:
-    """How often each episode began and did not end, by the notes."""
+def deaths_in(notes: Place, session: str) -> dict[int, int]:
+    """How often each episode began and ended with its process, by the notes.
+
+    That one had begun when the notes were left is a death in the same session only.
+    """
     try:
         said = read_object(notes)
-        return {int(key): said[key] for key in said if is_count(said[key])}
-    except (NotARun, ValueError):
+        noted = said["deaths"].items()
+        deaths = {int(key): times for key, times in noted if is_count(times)}
+    except (NotARun, AttributeError, LookupError, ValueError):
         return {}
+    begun = said.get("begun", -1)
+    if is_count(begun) and said.get("session") == session:
+        deaths[begun] = deaths.get(begun, 0) + 1
+    return deaths
 
 
-def deaths_noted(out: Place) -> int:
+def deaths_noted(out: Place, session: str) -> int:
     """How many deaths of processes the notes of a run record."""
     notes = (out / IN_FLIGHT_DIR).glob("*.json")
-    return sum(sum(deaths_in(path).values()) for path in notes)
-
-
-def _by_text(deaths: dict[int, int]) -> dict[str, int]:
-    return {str(number): times for number, times in deaths.items()}
+    return sum(sum(deaths_in(path, session).values()) for path in notes)

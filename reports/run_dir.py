@@ -234,6 +234,12 @@ def new_session(out: Place) -> Place:
     raise BadRequest(f"{out} had 9,999 sessions; give --out a new directory.")
 
 
+def latest_session(out: Place) -> str:
+    """The name of the session that began last, "" before the first."""
+    there = listed(out / SESSIONS_DIR, "*.json")
+    return there[-1].name if there else ""
+
+
 def write_session(path: Place, session: Session) -> None:
     """Write the state of a session to its file."""
     write_json(path, asdict(session))

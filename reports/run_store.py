@@ -27,6 +27,7 @@ from crashmq.reports.run_dir import (
     MANIFESTS_DIR,
     Wanted,
     committed,
+    latest_session,
     missing,
     name_of,
 )
@@ -74,13 +75,14 @@ def run_on_spark(
     cores = session.sparkContext.defaultParallelism
     watch = _Watch(session.sparkContext, f"crashmq {task.run_id}", progress)
     size, came_to = min(_WAVE_MAX, cores * _SHARDS_A_CORE), (-1, -1)
-    again = False
+    again, ours = False, latest_session(out)
+    write = partial(write_shard, task, out=out, session=ours)
     while wave := list(islice(missing(out, wanted.episodes, wanted.part), size)):
         try:
-            commit = partial(_committed, task, wave, out, until, again)
+            commit = partial(_committed, write, wave, until, again)
             watch.until_done(partial(_fan_out, session, commit, len(wave), watch))
         except ShardLost:
-            before, came_to = came_to, (len(committed(out)), deaths_noted(out))
+            before, came_to = came_to, (len(committed(out)), deaths_noted(out, ours))
             if before == came_to:
                 raise
             again = True
@@ -159,9 +161,8 @@ def _fan_out(
 
 
 def _committed(
-    task: Task,
+    write: Callable[..., ShardResult],
     wave: Sequence[Shard],
-    out: Place,
     until: float | None,
     again: bool,
     number: int,
@@ -169,7 +170,7 @@ def _committed(
     """In a task: run one shard of a wave and commit it; None after its time."""
     if until is not None and time.time() >= until:
         return None
-    return write_shard(task, wave[number], out, again=again or _is_again())
+    return write(wave[number], again=again or _is_again())
 
 
 def _is_again() -> bool:

@@ -49,7 +49,7 @@ class RunProgress:
 
 
 def write_shard(
-    task: Task, shard: Shard, out: Place, *, again: bool = False
+    task: Task, shard: Shard, out: Place, *, again: bool = False, session: str = ""
 ) -> ShardResult:
     """Run one shard and commit it, durably.
 
@@ -60,6 +60,7 @@ def write_shard(
         shard: which of its episodes.
         out: the run's directory, begun already.
         again: whether a process has died running it.
+        session: the name of the session that runs it.
 
     Raises:
         CannotWrite: the disk is full, say; the shard is not there then.
@@ -68,7 +69,7 @@ def write_shard(
     notes = out / careful.IN_FLIGHT_DIR / f"{name_of(shard)}.json"
     if again or notes.exists():
         notes.parent.mkdir(exist_ok=True)
-        rows = list(careful.rows_of(task, shard, notes))
+        rows = list(careful.rows_of(task, shard, notes, session))
     else:
         rows = list(task.run_shard(shard))
     if len(rows) != shard.episodes:

@@ -22,7 +22,13 @@ from crashmq.reports.errors import ReportError, ShardLost
 from crashmq.reports.masters import ATTEMPTS
 from crashmq.reports.places import Place, Remote
 from crashmq.reports.records import Shard
-from crashmq.reports.run_dir import EPISODES_DIR, MANIFESTS_DIR, Wanted, missing
+from crashmq.reports.run_dir import (
+    EPISODES_DIR,
+    MANIFESTS_DIR,
+    Wanted,
+    latest_session,
+    missing,
+)
 from crashmq.reports.shards import RunProgress, ShardResult, hand_over, write_shard
 from crashmq.reports.task import Task
 
@@ -57,10 +63,12 @@ def run_here(
     began, done, violated = time.monotonic(), 0, 0
     waiting = missing(out, wanted.episodes, wanted.part)
     died, noted = Counter[Shard](), 0
+    session = latest_session(out)
 
     def work(shard: Shard, tell: Tell) -> None:
         try:
-            tell(write_shard(task, shard, place, again=died[shard] > 0))
+            again = died[shard] > 0
+            tell(write_shard(task, shard, place, again=again, session=session))
         except ReportError as error:
             tell(error)
 
@@ -85,7 +93,7 @@ def run_here(
                         side.add(islice(waiting, _is_time(wanted.time_s, elapsed_s())))
                     case Over(how=how):
                         died[shard] += 1
-                        told, noted = noted, deaths_noted(place)
+                        told, noted = noted, deaths_noted(place, session)
                         if noted == told and died[shard] >= ATTEMPTS:
                             raise _given_up(shard, how, died[shard])
                         side.add([shard])

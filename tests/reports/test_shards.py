@@ -68,6 +68,30 @@ def test_an_error_amid_an_episode_is_not_noted_as_its_death(out: Path) -> None:
     assert manifest["failed"] == 0
 
 
+@pytest.mark.parametrize(
+    ("sessions", "outcome"),
+    [(["1", "1", "1"], "killed"), (["1", "2", "3", "4", "5"], "passed")],
+)
+def test_an_episode_is_to_blame_if_the_session_outlives_its_process(
+    out: Path, sessions: list[str], outcome: str
+) -> None:
+    class Ending(SampleTask):
+        def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
+            os._exit(9)
+
+    *before, last = sessions
+    for session in before:
+        child = os.fork()
+        if child == 0:
+            shards.write_shard(Ending(), SHARD, out, again=True, session=session)
+        os.waitpid(child, 0)
+    shards.write_shard(SampleTask(), SHARD, out, again=True, session=last)
+
+    rows = pq.read_table(out / "episodes" / NAME).to_pylist()
+    first = next(row for row in rows if row["episode_id"] == SHARD.first_episode)
+    assert first["outcome"] == outcome
+
+
 def test_a_shard_done_twice_is_the_same_files(out: Path) -> None:
     shards.write_shard(SampleTask(), SHARD, out)
     before = [(out / name).read_bytes() for name in files(out)]
