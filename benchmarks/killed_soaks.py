@@ -51,12 +51,13 @@ def committed_in(out: Place) -> int:
     return len(list((out / MANIFESTS_DIR).glob("[!.]*.parquet")))
 
 
-def comes_to(out: Place) -> tuple[dict[str, object], str, list[str]]:
+def comes_to(out: Place) -> tuple[dict[str, Any], str, dict[str, Any]]:
     """All that a report is made of, but for timings."""
     found = LocalAggregates(out)
     sums: dict[str, Any] = dict(found.sums())
     sums["scenarios"] = [replace(each, elapsed_us=0) for each in sums["scenarios"]]
-    return sums, found.digest(), sorted(map(str, found.findings()))
+    findings = {one.signature: one for one in found.findings()}
+    return sums, found.digest(), findings
 
 
 def children_here(driver: psutil.Process) -> list[psutil.Process]:
@@ -216,7 +217,7 @@ def main() -> int:
         came_to = comes_to(killer.out), comes_to(alone.out)
         same = came_to[0] == came_to[1]
         for *_, findings in () if same else came_to:
-            print("\n".join(findings), flush=True)
+            print({name: one.episodes for name, one in findings.items()}, flush=True)
     print(
         f"{time.monotonic() - began:.0f} s; the two are {'' if same else 'NOT '}equal"
     )
