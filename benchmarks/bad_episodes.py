@@ -27,8 +27,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / ".ci" / "checkout")
 import pyarrow.parquet as pq
 
 from crashmq.harness.commands.reporting import write_report
+from crashmq.harness.searches.declaring import declared
 from crashmq.harness.searches.shards_here import run_here
-from crashmq.harness.searches.soak import SoakTask, declared
+from crashmq.harness.searches.soak import SoakTask
 from crashmq.reports.aggregates import LocalAggregates, row_files
 from crashmq.reports.records import EpisodeRecord
 from crashmq.reports.run_dir import (

@@ -40,7 +40,7 @@ from crashmq.harness.mutants.verdict import (
     summary_of,
     verdict_of,
 )
-from crashmq.harness.searches.soak import declared
+from crashmq.harness.searches.declaring import declared
 from crashmq.reports.errors import BadRequest
 from crashmq.reports.files import check_output, write_declared, write_json
 from crashmq.reports.mutation_records import HuntRecord, write_rows

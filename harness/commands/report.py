@@ -19,9 +19,9 @@ from crashmq.harness.commands.arguments import (
 from crashmq.harness.commands.report_mutants import report_campaign, report_operators
 from crashmq.harness.commands.reporting import (
     reporting_what_is_missing,
-    tell,
     write_report,
 )
+from crashmq.harness.commands.soak_result import tell
 from crashmq.harness.commands.sparked import spark_session
 from crashmq.reports.files import read_declared, read_run_file
 from crashmq.reports.mutation_records import HUNTS_FILE

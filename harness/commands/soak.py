@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,14 +29,13 @@ from crashmq.harness.commands.arguments import (
 from crashmq.harness.commands.output import Progress, say
 from crashmq.harness.commands.reporting import (
     reporting_what_is_missing,
-    tell,
     write_report,
 )
+from crashmq.harness.commands.soak_result import tell
+from crashmq.harness.commands.soak_runner import Runner, runner
 from crashmq.harness.commands.soak_session import noting
-from crashmq.harness.commands.sparked import spark_session
-from crashmq.harness.searches.soak import SoakTask, declared
-from crashmq.harness.subjects.named import subject_named
-from crashmq.reports.masters import ATTEMPTS
+from crashmq.harness.searches.declaring import declared
+from crashmq.harness.searches.soak import SoakTask
 from crashmq.reports.places import Place
 from crashmq.reports.run_dir import (
     DONE,
@@ -242,40 +238,15 @@ def _soak(typed: _Typed) -> None:
     instead = "" if typed.local else "`crashmq soak --local` needs no Spark, no Java."
     with reporting_what_is_missing(spark=not typed.local, instead=instead):
         check_run(out, task.run_id, task.definition)
-        with _engine(typed, out) as engine:
-            _run(typed, task, out, engine)
-            summed = engine.summed(out)
+        with runner(out, typed.master, typed.workers, local=typed.local) as running:
+            _run(typed, task, out, running)
+            summed = running.summed(out)
             summary, cases = write_report(summed, out, baseline, typed.junitxml)
     tell(summary, out, cases)
     exit_with(None if summary.distinct_failures else typed.mutant, summary.exit_code)
 
 
-@dataclass(frozen=True, slots=True)
-class _Engine:
-    """What runs shards and aggregates them: processes, or Spark."""
-
-    run: Callable[..., None]
-    summed: Callable[[Place], Any]
-
-
-@contextmanager
-def _engine(typed: _Typed, out: Place) -> Iterator[_Engine]:
-    """Processes of this machine, or Spark, which is stopped at the end."""
-    if typed.local:
-        from crashmq.harness.searches.shards_here import run_here
-        from crashmq.reports.aggregates import LocalAggregates
-
-        yield _Engine(partial(run_here, workers=typed.workers), LocalAggregates)
-        return
-    from crashmq.reports.run_store import run_on_spark
-    from crashmq.reports.spark_aggregates import SparkAggregates
-
-    here = f"local[{typed.workers},{ATTEMPTS}]" if typed.workers else None
-    with spark_session(here or typed.master, out) as session:
-        yield _Engine(partial(run_on_spark, session), partial(SparkAggregates, session))
-
-
-def _run(typed: _Typed, task: SoakTask, out: Place, engine: _Engine) -> None:
+def _run(typed: _Typed, task: SoakTask, out: Place, running: Runner) -> None:
     """Run the missing shards, and show the progress."""
     wanted = Wanted(typed.episodes or _ENDLESS, typed.time_s, typed.part)
     length = typed.episodes or 0
@@ -287,7 +258,7 @@ def _run(typed: _Typed, task: SoakTask, out: Place, engine: _Engine) -> None:
             task.run_id,
             task.definition,
             length,
-            declared(task.scenarios, subject_named(task.subject)),
+            declared(task.scenarios, task.subject),
         )
         note = noting(out)
     if there:
@@ -309,7 +280,7 @@ def _run(typed: _Typed, task: SoakTask, out: Place, engine: _Engine) -> None:
             )
 
         try:
-            engine.run(task, out, wanted, tell_progress)
+            running.run(task, out, wanted, tell_progress)
         except KeyboardInterrupt:
             say(_kept(out), err=True)
             raise

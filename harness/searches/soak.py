@@ -14,16 +14,14 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
-from crashmq.engine.host.probe import declared_probes, unreachable_probes
 from crashmq.harness.episodes.episode import EpisodeResult, run_program
 from crashmq.harness.explore.sample import sample
 from crashmq.harness.guards.invariants import invariants_checked
-from crashmq.harness.judging.asking import askable
 from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import applied
 from crashmq.harness.searches.aiming import aimed_until_lost, perhaps_aimed
@@ -35,14 +33,11 @@ from crashmq.harness.subjects.named import (
     paths_of_the_user,
     subject_named,
 )
-from crashmq.models.knowledge.facts import Fact, decided_by
-from crashmq.models.laws.registry import declared_laws
 from crashmq.models.laws.run import same_digest
-from crashmq.models.ops import EVERYTHING, OP_CLASSES
-from crashmq.models.program import Program, Setup, to_json
+from crashmq.models.ops import EVERYTHING
+from crashmq.models.program import Program, to_json
 from crashmq.models.verdict import Outcome
 from crashmq.reports.records import (
-    Declared,
     EpisodeRecord,
     Shard,
     VerdictRecord,
@@ -309,36 +304,6 @@ def tallied(task: SoakTask, episodes: int) -> Iterator[Tally]:
     for record in task.run_shard(Shard(0, episodes)):
         tally.add(record)
         yield tally
-
-
-def declared(scenarios: tuple[str, ...], store: NamedSubject | None = None) -> Declared:
-    """Every op, probe and law that a run of these scenarios could have reached.
-
-    Probes are branches of our engine; a ``store`` of somebody else has none, and is not
-    asked what it lacks the capabilities for.
-    """
-    chosen = [SCENARIOS[name] for name in scenarios]
-    can = store.can if store else EVERYTHING
-    never = {law for law, _ in askable(can).never}
-    laws = {name: law for name, law in declared_laws().items() if name not in never}
-    certain = decided_by(can)
-    probes = {one.name: list(one.required_probes) for one in chosen if not store}
-    return Declared(
-        ops=[cls.__name__ for cls in OP_CLASSES],
-        probes={} if store else declared_probes(),
-        unreachable={} if store else unreachable_probes(),
-        laws={name: law.sentence for name, law in laws.items()},
-        catalogue={name: law.catalogue for name, law in laws.items()},
-        facts={fact.label: fact.value for fact in Fact if not certain.get(fact)},
-        scenarios={one.name: one.sentence for one in chosen},
-        required_probes=probes,
-        required_laws={
-            one.name: [law for law in one.required_laws if law not in never]
-            for one in chosen
-        },
-        mutants={name: mutant.title for name, mutant in MUTANTS.items()},
-        setup=asdict(Setup()),
-    )
 
 
 @cache

@@ -15,16 +15,15 @@ from crashmq.harness.episodes.episode import EpisodeResult, run_program
 from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import applied
 from crashmq.harness.searches import soak
+from crashmq.harness.searches.declaring import declared
 from crashmq.harness.searches.soak import (
     DETERMINISM,
     OWN_DEFECT,
     SoakTask,
     Tally,
-    declared,
     tallied,
 )
 from crashmq.harness.searches.supervised import supervised as really_supervised
-from crashmq.harness.subjects.named import subject_named
 from crashmq.models.knowledge.facts import Fact, decided_by
 from crashmq.models.ops import (
     EVERYTHING,
@@ -237,9 +236,7 @@ def test_everything_that_could_happen_is_declared() -> None:
 
 
 def test_of_somebodys_store_only_what_it_can_be_asked_is_declared() -> None:
-    store = subject_named("docs.examples.note_store:MendedStore")
-
-    found = declared(("process_kill",), store)
+    found = declared(("process_kill",), "docs.examples.note_store:MendedStore")
 
     assert {"PUT-1", "RD-2", "REC-4", "DET-1"} <= found.laws.keys()
     assert found.laws.keys().isdisjoint({"CL-1", "DUR-1", "IX-6"})

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from sample_figures import clean, finding, point
+from sample_figures import DECLARED, clean, finding, point
 
 from crashmq.reports.figures import Figures
 from crashmq.reports.page import (
@@ -192,8 +193,9 @@ def test_excuses_are_shown_by_law_and_fact_the_most_excused_law_first() -> None:
         ExcuseCount("CL-1", "strange", 10),
         ExcuseCount("RD-2", "strange", 5),
     ]
+    laws = DECLARED.laws | {"RD-2": "a pull is answered"}
 
-    shown = page(clean(excuses=excuses)).excuses
+    shown = page(clean(excuses=excuses, declared=replace(DECLARED, laws=laws))).excuses
 
     assert shown.facts == {"alone": "nothing else happened", "strange": ""}
     assert shown.never == ["lives"]
