@@ -6,7 +6,7 @@ alone; with ``--alone`` it is kept there, and taken from there the next time. An
 killed at random moments by SIGKILL, and begun again with the same command: its drivers,
 on processes of this machine and on Spark in turn; Python workers of either; executors
 on a standalone cluster. With ``--onto-s3`` that run lies in an S3-compatible store on
-this machine. The store that they judge answers its first put wrong: its episodes are
+this machine. The store that they judge answers its first puts wrong: its episodes are
 short, so many kills meet a shard that is being written or committed. It prints how it
 went, and complains (exit code 1) if sums, digest or findings of the two differ.
 """
@@ -44,7 +44,11 @@ LOCAL = ("--local", "--workers", "2")
 SPARK = ("--workers", "2")
 GIVEN_UP_S = 1200.0
 ROOT = Path(__file__).resolve().parents[1]
-IMPORTED_FROM = (str(ROOT / ".ci" / "checkout"), str(ROOT / "benchmarks"))
+IMPORTED_FROM = (
+    str(ROOT / ".ci" / "checkout"),
+    str(ROOT / "benchmarks"),
+    str(ROOT / "tests" / "harness"),
+)
 
 
 def committed_in(out: Place) -> int:

@@ -189,7 +189,7 @@ def _as_sentence(error: Exception) -> Exception:
             f"the Python of Spark's executors has no module {missing[1]}: install "
             f"crashmq there as it is here, or leave --master out to run here."
         )
-    if refused := re.search(r"BadSubject: ((?s:.+?))(?:\n\n|$)", text):
+    if refused := re.search(r"BadSubject: (.+)", text):
         return EnvironmentMissing(
             f"Spark's executors cannot make the store. {refused[1]} They look at the "
             f"same path on their machine, and in their packed environment."

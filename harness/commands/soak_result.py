@@ -48,12 +48,10 @@ def _next_command(summary: Summary, out: Place, cases: dict[str, str]) -> str:
         if "://" in cases.get(failure.signature, ""):
             return f"copy {cases[failure.signature]} here, and `crashmq shrink` it"
         if failure.signature in cases:
-            case = shlex.quote(cases[failure.signature])
-            return " ".join(("crashmq shrink", case, *named))
+            return _with_case("shrink", cases[failure.signature], named)
     for failure in summary.unjudged_failures:
         if failure.signature in cases:
-            case = shlex.quote(cases[failure.signature])
-            return " ".join(("crashmq replay", case, *named))
+            return _with_case("replay", cases[failure.signature], named)
     seed = definition["seed"] + 1
     of_all = set(summary.scenarios) == set(scenarios_named(()))
     names = () if of_all else summary.scenarios
@@ -62,6 +60,10 @@ def _next_command(summary: Summary, out: Place, cases: dict[str, str]) -> str:
     kept = [*named, *_kept_of(definition), *_manner_of(out)]
     asked = ("--episodes", f"{length}", "--seed", f"{seed}", *kept)
     return " ".join(("crashmq soak", *names, *asked, f"--out runs/seed-{seed}"))
+
+
+def _with_case(command: str, case: str, named: list[str]) -> str:
+    return " ".join(("crashmq", command, shlex.quote(case), *named))
 
 
 def _kept_of(definition: Mapping[str, Any]) -> list[str]:
@@ -79,5 +81,5 @@ def _kept_of(definition: Mapping[str, Any]) -> list[str]:
 def _manner_of(out: Place) -> list[str]:
     """``--local`` if the latest session of a run was typed with it."""
     sessions = read_sessions(out)
-    typed = shlex.split(sessions[-1].command) if sessions else []
+    typed = sessions[-1].command.split() if sessions else []
     return ["--local"] if "--local" in typed else []
