@@ -70,12 +70,24 @@ def children_here(driver: psutil.Process) -> list[psutil.Process]:
 
 
 def workers_of_spark(driver: psutil.Process) -> list[psutil.Process]:
-    daemons = [each for each in driver.children(recursive=True) if is_daemon(each)]
-    return [each for each in daemons if is_daemon(each.parent())]
+    """Children of the daemon; not theirs, which look alike and whose death is a row."""
+    return [
+        each
+        for daemon in driver.children(recursive=True)
+        if is_daemon(daemon) and not is_daemon(daemon.parent())
+        for each in children_of(daemon)
+    ]
 
 
 def is_daemon(process: psutil.Process | None) -> bool:
     return process is not None and "pyspark.daemon" in " ".join(cmdline_of(process))
+
+
+def children_of(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return process.children()
+    except psutil.Error:
+        return []
 
 
 def executors(_: psutil.Process) -> list[psutil.Process]:
