@@ -1,14 +1,15 @@
 """A soak whose drivers, workers and executors are killed: does it come to the same?
 
 Run by hand: ``python benchmarks/killed_soaks.py [--episodes N] [--drivers N]
-[--workers N] [--executors N] [--seed N] [--onto-s3] [--alone DIR]``. One run is left
-alone; with ``--alone`` it is kept there, and taken from there the next time. Another is
-killed at random moments by SIGKILL, and begun again with the same command: its drivers,
-on processes of this machine and on Spark in turn; Python workers of either; executors
-on a standalone cluster. With ``--onto-s3`` that run lies in an S3-compatible store on
-this machine. The store that they judge answers its first puts wrong: its episodes are
-short, so many kills meet a shard that is being written or committed. It prints how it
-went, and complains (exit code 1) if sums, digest or findings of the two differ.
+[--workers N] [--executors N] [--seed N] [--onto-s3] [--at DIR]``. One run is left
+alone. Another is killed at random moments by SIGKILL, and begun again with the same
+command: its drivers, on processes of this machine and on Spark in turn; Python workers
+of either; executors on a standalone cluster. With ``--onto-s3`` that run lies in an
+S3-compatible store on this machine. With ``--at`` the runs are kept, ``alone`` for the
+next time too; ``killed`` must not be there. The store that they judge answers its first
+puts wrong: its episodes are short, so many kills meet a shard that is being written or
+committed. It prints how it went, and complains (exit code 1) if sums, digest or
+findings of the two differ.
 """
 
 from __future__ import annotations
@@ -191,13 +192,14 @@ def main() -> int:
     parser.add_argument("--executors", type=int, default=5)
     parser.add_argument("--seed", type=int, default=20)
     parser.add_argument("--onto-s3", action="store_true")
-    parser.add_argument("--alone", type=Path)
+    parser.add_argument("--at", type=Path)
     typed = parser.parse_args()
     began = time.monotonic()
     os.environ["PYTHONPATH"] = os.pathsep.join(IMPORTED_FROM)
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        out: Place = place / "killed"
+        kept = (typed.at or place).absolute()
+        out: Place = kept / "killed"
         if typed.onto_s3:
             os.environ.update(SIGNED)
             at = stack.enter_context(object_store())
@@ -227,8 +229,7 @@ def main() -> int:
             f"session; {time.monotonic() - began:.0f} s",
             flush=True,
         )
-        beside = (typed.alone or place / "alone").absolute()
-        alone = Killer(beside, said, typed.episodes, draw)
+        alone = Killer(kept / "alone", said, typed.episodes, draw)
         alone.to_its_end()
         came_to = comes_to(killer.out), comes_to(alone.out)
         same = came_to[0] == came_to[1]

@@ -3,8 +3,11 @@
 A shard whose process was killed is run again by another process. If it dies repeatedly,
 one of its episodes must be the cause, but it is unknown which. So from the second death
 on a note is written before each episode begins. An episode that began and did not end
-too often is not run again; its row has the outcome ``killed``. A process that is killed
-for other reasons hits the same episode that often only if nothing else runs.
+too often is not run again; its row has the outcome ``killed``.
+
+A process may also be killed for other reasons, most likely while it begins: an episode
+with which two processes began would be blamed then. So one that did not end is run
+after all others of its shard, by a process that has run them well.
 
 A driver that is killed takes its processes with it, so an episode that had begun under
 another session than this one is not to blame for that.
@@ -37,19 +40,22 @@ def rows_of(
         notes: the file of notes on this shard, which may be there already.
         session: the name of the session that this process belongs to.
     """
-    for number in range(shard.first_episode, shard.end):
-        deaths = deaths_in(notes, session)
+    rows: dict[int, list[EpisodeRecord]] = {}
+    deaths = deaths_in(notes, session)
+    noted = {str(number): times for number, times in deaths.items()}
+    numbers = range(shard.first_episode, shard.end)
+    for number in sorted(numbers, key=lambda number: number in deaths):
         if deaths.get(number, 0) >= _NOTED_DEATHS_MAX:
-            yield task.lost(number, KILLED)
+            rows[number] = [task.lost(number, KILLED)]
             continue
-        noted = {str(each): times for each, times in deaths.items()}
         begun = {"session": session, "begun": number}
         write_json(notes, {"deaths": noted} | begun)
         try:
-            rows = list(task.run_shard(Shard(number, 1)))
+            rows[number] = list(task.run_shard(Shard(number, 1)))
         finally:  # an error is no death
             write_json(notes, {"deaths": noted})
-        yield from rows
+    for number in numbers:
+        yield from rows[number]
 
 
 def deaths_in(notes: Place, session: str) -> dict[int, int]:

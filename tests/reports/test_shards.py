@@ -68,28 +68,46 @@ def test_an_error_amid_an_episode_is_not_noted_as_its_death(out: Path) -> None:
     assert manifest["failed"] == 0
 
 
-@pytest.mark.parametrize(
-    ("sessions", "outcome"),
-    [(["1", "1", "1"], "killed"), (["1", "2", "3", "4", "5"], "passed")],
-)
-def test_an_episode_is_to_blame_if_the_session_outlives_its_process(
-    out: Path, sessions: list[str], outcome: str
-) -> None:
-    class Ending(SampleTask):
-        def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
-            os._exit(9)
+class EndsIts(SampleTask):
+    """Ends the process that runs the first episode of ``SHARD``."""
 
+    def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
+        if shard.first_episode == SHARD.first_episode:
+            os._exit(9)
+        return super().run_shard(shard)
+
+
+class EndsAtOnce(SampleTask):
+    """Ends its process, whichever episode that begins with."""
+
+    def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
+        os._exit(9)
+
+
+@pytest.mark.parametrize(
+    ("task", "sessions", "outcome"),
+    [
+        (EndsIts(), ["1", "1", "1"], "killed"),
+        (EndsIts(), ["1", "2", "3", "4", "5"], "passed"),
+        (EndsAtOnce(), ["1", "1", "1", "1", "1", "1"], "passed"),
+    ],
+)
+def test_an_episode_is_to_blame_if_processes_and_not_their_session_end_with_it(
+    out: Path, task: SampleTask, sessions: list[str], outcome: str
+) -> None:
     *before, last = sessions
     for session in before:
         child = os.fork()
         if child == 0:
-            shards.write_shard(Ending(), SHARD, out, again=True, session=session)
+            shards.write_shard(task, SHARD, out, again=True, session=session)
         os.waitpid(child, 0)
     shards.write_shard(SampleTask(), SHARD, out, again=True, session=last)
 
     rows = pq.read_table(out / "episodes" / NAME).to_pylist()
+    assert len(rows) == SHARD.episodes
     first = next(row for row in rows if row["episode_id"] == SHARD.first_episode)
     assert first["outcome"] == outcome
+    assert {row["outcome"] for row in rows if row is not first} == {"passed"}
 
 
 def test_a_shard_done_twice_is_the_same_files(out: Path) -> None:
