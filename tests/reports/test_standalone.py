@@ -21,6 +21,7 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.xdist_group("spark"),
 ]
+CRASHMQ = (sys.executable, "-m", "crashmq.harness.cli")
 SOAK = ("soak", "clean_restart", "--mutant", "R22", "--episodes", "24")
 
 
@@ -34,16 +35,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def master(place: Path) -> Iterator[str]:
     with cluster.standalone_cluster(place) as address:
         yield address
-
-
-@pytest.fixture(scope="module")
-def digest(tmp_path_factory: pytest.TempPathFactory) -> object:
-    """What the same episodes come to in processes of this machine."""
-    out = tmp_path_factory.mktemp("here") / "run"
-    return digest_of(ran([*CRASHMQ, *SOAK, "--local", "--out", str(out)]), out)
-
-
-CRASHMQ = (sys.executable, "-m", "crashmq.harness.cli")
 
 
 def ran(
@@ -66,10 +57,11 @@ def digest_of(done: subprocess.CompletedProcess[str], out: Path) -> object:
     return json.loads((out / "summary.json").read_text())["digest"]
 
 
-def test_executors_of_a_cluster_come_to_the_same(
-    master: str, digest: object, tmp_path: Path
+def test_executors_judge_the_store_that_lies_where_the_soak_was_begun(
+    master: str, tmp_path: Path
 ) -> None:
-    out = tmp_path / "run"
+    example = Path(__file__).resolve().parents[2] / "docs/examples/note_store.py"
+    shutil.copy(example, tmp_path / "my_notes.py")
     # Somebody's own Python, by another name, as that of a packed environment has.
     named = tmp_path / "environment" / "bin" / "python"
     named.parent.mkdir(parents=True)
@@ -77,62 +69,31 @@ def test_executors_of_a_cluster_come_to_the_same(
         f'#!/bin/sh\necho met >>"{tmp_path}/met"\nexec "{sys.executable}" "$@"\n'
     )
     named.chmod(0o755)
-
-    done = ran(
-        [*CRASHMQ, *SOAK, "--master", master, "--out", str(out)],
-        {"PYSPARK_PYTHON": str(named)},
-    )
-
-    assert digest_of(done, out) == digest
-    assert (tmp_path / "met").exists()
-
-
-def test_executors_find_the_store_where_the_soak_was_begun(
-    master: str, tmp_path: Path
-) -> None:
-    example = Path(__file__).resolve().parents[2] / "docs/examples/note_store.py"
-    shutil.copy(example, tmp_path / "my_notes.py")
     soak = ["soak", "process_kill", "--subject", "my_notes:NoteStore"]
     soak += ["--episodes", "24"]
     manners = {"here": ["--local"], "there": ["--master", master]}
 
     came_to = [
         digest_of(
-            ran([*CRASHMQ, *soak, *manner, "--out", name], directory=tmp_path),
+            ran(
+                [*CRASHMQ, *soak, *manner, "--out", name],
+                {"PYSPARK_PYTHON": str(named)},
+                tmp_path,
+            ),
             tmp_path / name,
         )
         for name, manner in manners.items()
     ]
 
     assert came_to[0] == came_to[1]
+    assert (tmp_path / "met").exists()
 
 
-def test_under_spark_submit_it_comes_to_the_same(
-    master: str, digest: object, tmp_path: Path
+def test_under_spark_submit_a_packed_environment_is_all_that_executors_need(
+    master: str, place: Path, tmp_path: Path
 ) -> None:
-    out = tmp_path / "run"
-    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
-    cli = ran(
-        [sys.executable, "-c", "import crashmq.harness.cli as c; print(c.__file__)"]
-    )
-    settings = ["--master", master, "--conf", "spark.executor.memory=512m"]
-
-    done = ran(
-        [str(submit), *settings, cli.stdout.strip(), *SOAK, "--out", str(out)],
-        {
-            "JAVA_HOME": str(jvm.java_home()),
-            "PYSPARK_PYTHON": sys.executable,
-            "SPARK_LOCAL_IP": "127.0.0.1",
-        },
-    )
-
-    assert digest_of(done, out) == digest
-    assert not (out / "spark").exists()
-
-
-def test_a_packed_environment_is_all_that_executors_need(
-    master: str, place: Path, digest: object, tmp_path: Path
-) -> None:
+    here = tmp_path / "here"
+    digest = digest_of(ran([*CRASHMQ, *SOAK, "--local", "--out", str(here)]), here)
     out, night = tmp_path / "run", tmp_path / "night"
     pack.environment_at(night)
     archive = pack.packed(night)
@@ -154,5 +115,6 @@ def test_a_packed_environment_is_all_that_executors_need(
     )
 
     assert digest_of(done, out) == digest
+    assert not (out / "spark").exists()
     unpacked = place.glob("worker*/work/*/*/night/bin/python")
     assert [each.parents[2].name for each in unpacked] != []
