@@ -50,6 +50,7 @@ MANIFESTS_DIR = "manifests"
 SESSIONS_DIR = "sessions"
 # How a session ended; "" of one that was ended from outside, or has not yet.
 DONE, TIME_WAS_UP = "done", "time was up"
+INTERRUPTED, GAVE_UP = "interrupted", "gave up"  # the latter with a reason
 
 _NAME = re.compile(r"(\d{10})-(\d{10})\.parquet")
 _SESSION = {
@@ -265,7 +266,7 @@ def read_sessions(out: Place) -> list[Session]:
 
 
 def elapsed_of(out: Place) -> float | None:
-    """The duration of a run, all sessions together; None if it was interrupted.
+    """The duration of a run, all sessions together; None if its last did not end well.
 
     Raises:
         NotARun: a file with a duration cannot be read.
@@ -273,7 +274,7 @@ def elapsed_of(out: Place) -> float | None:
     sessions = read_sessions(out)
     if not sessions:
         return read_elapsed_s(out)
-    if not sessions[-1].ended:
+    if sessions[-1].ended not in (DONE, TIME_WAS_UP):
         return None
     return round(sum(session.elapsed_s for session in sessions), 3)
 

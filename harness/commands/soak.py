@@ -36,9 +36,12 @@ from crashmq.harness.commands.soak_runner import Runner, runner
 from crashmq.harness.commands.soak_session import noting
 from crashmq.harness.searches.declaring import declared
 from crashmq.harness.searches.soak import SoakTask
+from crashmq.reports.errors import ReportError
 from crashmq.reports.places import Place
 from crashmq.reports.run_dir import (
     DONE,
+    GAVE_UP,
+    INTERRUPTED,
     TIME_WAS_UP,
     WHOLE,
     Part,
@@ -282,7 +285,11 @@ def _run(typed: _Typed, task: SoakTask, out: Place, running: Runner) -> None:
         try:
             running.run(task, out, wanted, tell_progress)
         except KeyboardInterrupt:
+            note(last, INTERRUPTED)
             say(_kept(out), err=True)
+            raise
+        except ReportError as error:
+            note(last, f"{GAVE_UP}: {error}")
             raise
     is_over = next(missing(out, wanted.episodes, wanted.part), None) is None
     if not is_over:

@@ -62,7 +62,7 @@ def run_here(
     workers = workers or os.cpu_count() or 1
     began, done, violated = time.monotonic(), 0, 0
     waiting = missing(out, wanted.episodes, wanted.part)
-    died, noted = Counter[Shard](), 0
+    died, unnoted, noted = Counter[Shard](), Counter[Shard](), 0
     session = latest_session(out)
 
     def work(shard: Shard, tell: Tell) -> None:
@@ -94,7 +94,8 @@ def run_here(
                     case Over(how=how):
                         died[shard] += 1
                         told, noted = noted, deaths_noted(place, session)
-                        if noted == told and died[shard] >= ATTEMPTS:
+                        unnoted[shard] += noted == told
+                        if unnoted[shard] >= ATTEMPTS:
                             raise _given_up(shard, how, died[shard])
                         side.add([shard])
                     case ReportError():

@@ -16,6 +16,8 @@ from crashmq.harness.commands.arguments import writing
 from crashmq.harness.commands.exits import BadInput
 from crashmq.harness.failures.case_file import CaseFile
 from crashmq.harness.mutants.mutants import MUTANTS
+from crashmq.reports.errors import ShardLost
+from crashmq.reports.run_dir import elapsed_of, read_sessions
 
 pytest.importorskip("pyarrow", reason="pip install 'crashmq[reports]' brings it")
 
@@ -249,6 +251,34 @@ def test_a_place_elsewhere_is_refused_and_no_directory_is_made(
     assert result.exit_code == 2
     assert "'hdfs://b/run': hdfs:// is not read or written" in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "ended"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (ShardLost("No memory is left."), 4, "gave up: No memory is left."),
+    ],
+)
+def test_a_session_that_stops_says_why(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    code: int,
+    ended: str,
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("crashmq.harness.searches.shards_here.run_here", stop)
+
+    soak = ("soak", "power_loss", "--episodes", 9, "--local")
+    result = crashmq(*soak, "--out", tmp_path / "run")
+
+    assert result.exit_code == code
+    (session,) = read_sessions(tmp_path / "run")
+    assert session.ended == ended
+    assert elapsed_of(tmp_path / "run") is None
 
 
 @pytest.mark.slow
