@@ -182,8 +182,8 @@ def main(no_settings: bool) -> None:  # the group reads it
     """Find the bugs a RocketMQ-style message store has when it crashes.
 
     Exit codes: 0 clean, 1 findings, 2 usage or bad input, 3 a defect of crashmq,
-    4 something is missing on this machine, 5 ran too little to judge, 6
-    a start loses messages, 130 interrupted.
+    4 something is not installed or does not serve, 5 ran too little to judge, 6 a start
+    loses messages, 130 interrupted.
     """
 
 

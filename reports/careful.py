@@ -1,9 +1,9 @@
-"""Runs the episodes of a shard one at a time, after its process has died twice.
+"""Runs the episodes of a shard one at a time, after a process has died running it.
 
 A shard whose process was killed is run again by another process. If it dies repeatedly,
-one of its episodes must be the cause, but it is unknown which. So from the second death
-on a note is written before each episode begins. An episode that began and did not end
-too often is not run again; its row has the outcome ``killed``.
+one of its episodes must be the cause, but it is unknown which. So after the first death
+a note is written before each episode begins. An episode that began and did not end in
+two processes is not run again; its row has the outcome ``killed``.
 
 A process may also be killed for other reasons, most likely while it begins: an episode
 with which two processes began would be blamed then. So one that did not end is run

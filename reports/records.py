@@ -39,9 +39,9 @@ class CrashRecord:
 
     step: int
     op: str
-    kind: str
-    survivors: str
-    disk_action: int
+    kind: str  # process_kill or power_loss
+    survivors: str  # what outlived a power loss, in a few words
+    disk_action: int  # of the op, before which it happened
     action: str  # write, sync, create, size, remove, ...; "none" if the op did none
     file_kind: str  # commitlog, consumequeue, checkpoint, abort, ..., "none"
     recovery: str  # how the next start judged it: normal, abnormal, refused, none
@@ -111,21 +111,21 @@ class EpisodeRecord:
     subject: str
     mutant: str
     seed: str
-    setup: str  # JSON
-    outcome: str  # passed, violated, unknown, timeout, signal:N, exit:N
-    steps: int
+    setup: str  # of the store and the disk, as JSON
+    outcome: str  # passed, violated, unknown, timeout, signal:N, exit:N, killed
+    steps: int  # ops
     crashes: int
-    recoveries: int
-    digest: str
+    recoveries: int  # starts
+    digest: str  # of all that was seen: equal digests mean equal episodes
     elapsed_us: int
-    code_version: str
+    code_version: str  # a hash of the source text
     signature: str = ""  # of a failure: law and the kind of step; "" if passed
     program: str = ""  # JSON, for an episode that did not pass
     op_counts: list[OpCount] = field(default_factory=list)
     crash_points: list[CrashRecord] = field(default_factory=list)
     verdicts: list[VerdictRecord] = field(default_factory=list)
     probes: list[ProbeHit] = field(default_factory=list)
-    events: list[EventRecord] = field(default_factory=list)
+    events: list[EventRecord] = field(default_factory=list)  # failures, 1 % of others
     excuses: list[ExcuseCount] = field(default_factory=list)
     states: list[StateCount] = field(default_factory=list)
 

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
-from inspect import cleandoc
+from inspect import cleandoc, getsource
 from typing import get_args, get_type_hints
 
 from crashmq.reports.arrow import arrow_schema
@@ -66,13 +67,20 @@ def document() -> str:
 
 def _about(title: str, record: type) -> Iterator[str]:
     yield f"## {title}\n\n{cleandoc(record.__doc__ or '')}\n"
-    yield "| column | type |\n|---|---|"
+    yield "| column | type | meaning |\n|---|---|---|"
+    meanings = _meanings(record)
     for member in arrow_schema(record):
         kind = str(member.type)
         if kind.startswith("list"):
             kind = f"list of {_item(record, member.name)}"
-        yield f"| `{member.name}` | {kind} |"
+        yield f"| `{member.name}` | {kind} | {meanings.get(member.name, '')} |"
     yield ""
+
+
+def _meanings(record: type) -> dict[str, str]:
+    """What the comments beside the fields say, by the fields' names."""
+    found = re.findall(r"^ +(\w+): [^#\n]*  # (.+)$", getsource(record), re.MULTILINE)
+    return dict(found)
 
 
 def _item(record: type, name: str) -> str:

@@ -280,8 +280,11 @@ def _summary(told: GateReport, names: tuple[str, ...], bug: Mutant | None) -> st
             assert bug is not None
             see = ", but see above" if result.unjudged or result.not_run else ""
             planted_bug = f"planted bug {bug.id} ({bug.title})"
+            known = " but what the baseline names" if result.known else ""
             hunt = f"crashmq mutants --only {bug.id}"
-            return f"MISSED: {planted_bug} broke no law{see}; {did}\n  next  {hunt}"
+            return (
+                f"MISSED: {planted_bug} broke no law{known}{see}; {did}\n  next  {hunt}"
+            )
         case "NOT JUDGED":
             return f"NOT JUDGED: no law was violated, but see above; {did}{under}"
     known = f" but {len(result.known)} known" if result.known else ""

@@ -44,9 +44,9 @@ _MODES = {
 @click.option(
     "--rocketmq",
     "release",
-    type=click.Choice(RELEASES),
-    help="Predict the start of this release or a later one; by default the one that "
-    "the files suggest.",
+    type=click.Choice(list(RELEASES)),
+    help="Predict the start of 4.9; 5.1 to 5.3.1; 5.3.2 and 5.3.3; or 5.4 and later. "
+    "By default of 5.4 if the files show it, else of 5.1.",
 )
 @click.option(
     "--fast", is_flag=True, help="Skip the index, so that memory use is bounded."
@@ -161,7 +161,7 @@ def _starts(report: FsckReport) -> Iterator[str]:
         f"of {who} " + ("is refused" if refuses else f"loses {lost:,} messages")
         for who, (refuses, lost) in ends.items()
     ]
-    released = f" (by the rules of {counts.release} and later)"
+    released = f" (by the rules of {RELEASES[counts.release]})"
     if not counts.is_ours:
         said[1] = "of crashmq none: it is refused where it would lose any"
     yield from _wrapped(f"The next start {said[0]}{released}, one {said[1]}.", "  ")

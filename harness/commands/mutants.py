@@ -94,7 +94,10 @@ WITH_A_CASE = ("killed", "unconfirmed")
     "--clean", is_flag=True, help="Search the clean engine too, which must pass."
 )
 @click.option(
-    "--ci", is_flag=True, help="A fast subset: the canary, the clean engine, 20 s each."
+    "--ci",
+    is_flag=True,
+    help="The canary (a bug that must be found), the clean engine and each chosen "
+    "mutant, for 20 s at most, from one seed.",
 )
 @click.option(
     "--out",

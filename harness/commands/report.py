@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 @click.option(
     "--master",
     metavar="URL",
-    help="Of a soak: let Spark sum it up; without, this process does.",
+    help="Of a soak: let Spark sum it up; without, this process does. Reports of "
+    "planted bugs always use a Spark of this machine.",
 )
 @baseline_option
 @junit_option

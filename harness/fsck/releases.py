@@ -8,7 +8,13 @@ from crashmq.models.files.store_image import StoreImage
 
 Release: TypeAlias = Literal["4.9", "5.1", "5.3.2", "5.4"]
 """The first of the releases that share their rules of a start."""
-RELEASES: Final[tuple[Release, ...]] = ("4.9", "5.1", "5.3.2", "5.4")
+RELEASES: Final[dict[Release, str]] = {
+    "4.9": "4.9",
+    "5.1": "5.1 to 5.3.1",
+    "5.3.2": "5.3.2 and 5.3.3",
+    "5.4": "5.4 and later",
+}
+"""Which releases these are."""
 
 
 def release_of(image: StoreImage) -> Release:
