@@ -21,6 +21,7 @@ from crashmq.reports.errors import NotARun
 from crashmq.reports.files import write_json
 from crashmq.reports.places import Place
 from crashmq.reports.records import EpisodeRecord, Shard
+from crashmq.reports.run_dir import name_of
 from crashmq.reports.task import Task
 from crashmq.reports.trust import is_count, read_object
 
@@ -73,6 +74,11 @@ def deaths_in(notes: Place, session: str) -> dict[int, int]:
     if is_count(begun) and said.get("session") == session:
         deaths[begun] = deaths.get(begun, 0) + 1
     return deaths
+
+
+def notes_of(out: Place, shard: Shard) -> Place:
+    """The file of notes on a shard of a run; often there is none."""
+    return out / IN_FLIGHT_DIR / f"{name_of(shard)}.json"
 
 
 def deaths_noted(out: Place, session: str) -> int:

@@ -66,7 +66,7 @@ def write_shard(
         CannotWrite: the disk is full, say; the shard is not there then.
         ValueError: the task returned another number of rows than the shard has.
     """
-    notes = out / careful.IN_FLIGHT_DIR / f"{name_of(shard)}.json"
+    notes = careful.notes_of(out, shard)
     if again or notes.exists():
         notes.parent.mkdir(exist_ok=True)
         rows = list(careful.rows_of(task, shard, notes, session))

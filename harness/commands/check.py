@@ -268,6 +268,7 @@ def _summary(told: GateReport, names: tuple[str, ...], bug: Mutant | None) -> st
     over = asked[0] if len(asked) == 1 else f"{len(asked)} scenarios"
     did = f"{runs:,} programs over {over}, profile {told.profile}"
     under = told.under
+    known = f" but {len(result.known)} known" if result.known else ""
     match told.verdict:
         case "RED":
             laws = ", ".join(failure.law for failure in result.failures)
@@ -280,14 +281,11 @@ def _summary(told: GateReport, names: tuple[str, ...], bug: Mutant | None) -> st
             assert bug is not None
             see = ", but see above" if result.unjudged or result.not_run else ""
             planted_bug = f"planted bug {bug.id} ({bug.title})"
-            known = " but what the baseline names" if result.known else ""
             hunt = f"crashmq mutants --only {bug.id}"
-            return (
-                f"MISSED: {planted_bug} broke no law{known}{see}; {did}\n  next  {hunt}"
-            )
+            missed = f"MISSED: {planted_bug} broke no law{known}{see}"
+            return f"{missed}; {did}\n  next  {hunt}"
         case "NOT JUDGED":
             return f"NOT JUDGED: no law was violated, but see above; {did}{under}"
-    known = f" but {len(result.known)} known" if result.known else ""
     more = f"crashmq soak {' '.join(asked)} --episodes 20000 --out runs/first"
     if len(names) == len(SCENARIOS):
         more = "crashmq check --profile ci"

@@ -45,8 +45,8 @@ _MODES = {
     "--rocketmq",
     "release",
     type=click.Choice(list(RELEASES)),
-    help="Predict the start of 4.9; 5.1 to 5.3.1; 5.3.2 and 5.3.3; or 5.4 and later. "
-    "By default of 5.4 if the files show it, else of 5.1.",
+    help=f"Predict the start of {'; '.join(RELEASES.values())}. By default of 5.4 if "
+    "the files show it, else of 5.1.",
 )
 @click.option(
     "--fast", is_flag=True, help="Skip the index, so that memory use is bounded."

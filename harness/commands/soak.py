@@ -285,8 +285,8 @@ def _run(typed: _Typed, task: SoakTask, out: Place, running: Runner) -> None:
         try:
             running.run(task, out, wanted, tell_progress)
         except KeyboardInterrupt:
-            note(last, INTERRUPTED)
             say(_kept(out), err=True)
+            note(last, INTERRUPTED)
             raise
         except ReportError as error:
             note(last, f"{GAVE_UP}: {error}")

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from crashmq.harness.searches.side_by_side import Lost, Over, SideBySide, Tell
-from crashmq.reports.careful import deaths_noted
+from crashmq.reports.careful import deaths_in, notes_of
 from crashmq.reports.errors import ReportError, ShardLost
 from crashmq.reports.masters import ATTEMPTS
 from crashmq.reports.places import Place, Remote
@@ -62,7 +62,7 @@ def run_here(
     workers = workers or os.cpu_count() or 1
     began, done, violated = time.monotonic(), 0, 0
     waiting = missing(out, wanted.episodes, wanted.part)
-    died, unnoted, noted = Counter[Shard](), Counter[Shard](), 0
+    died = Counter[Shard]()
     session = latest_session(out)
 
     def work(shard: Shard, tell: Tell) -> None:
@@ -93,9 +93,8 @@ def run_here(
                         side.add(islice(waiting, _is_time(wanted.time_s, elapsed_s())))
                     case Over(how=how):
                         died[shard] += 1
-                        told, noted = noted, deaths_noted(place, session)
-                        unnoted[shard] += noted == told
-                        if unnoted[shard] >= ATTEMPTS:
+                        noted = deaths_in(notes_of(place, shard), session)
+                        if died[shard] - sum(noted.values()) >= ATTEMPTS:
                             raise _given_up(shard, how, died[shard])
                         side.add([shard])
                     case ReportError():
