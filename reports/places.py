@@ -4,6 +4,10 @@
 ``Remote`` implements it with ``pyarrow.fs``. A file is written atomically, by one PUT.
 A ``Remote`` is only an address until it is used, so it can be sent to executors;
 processes must not fork while it is in use, which its users ensure.
+
+A stream of ``pyarrow.fs`` commits what it was given whenever it is closed, and it is
+closed when it is dropped. So an object is written by a thread of its own, which an
+interrupt does not reach.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -108,11 +113,15 @@ class Remote:
         return self.read_bytes().decode(encoding)
 
     def write_bytes(self, data: Any) -> None:
-        """Write an object, atomically."""
+        """Write an object, atomically; an interrupt is raised once it is written."""
         with (
             _asked(self, to_write=True),
-            self.filesystem.open_output_stream(self.path) as stream,
+            ThreadPoolExecutor(1, "crashmq-put") as thread,
         ):
+            thread.submit(self._put, data).result()
+
+    def _put(self, data: Any) -> None:
+        with self.filesystem.open_output_stream(self.path) as stream:
             stream.write(data)
 
     def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from sample_run import DECLARED, SampleTask
 
 from crashmq.harness.cli import main
 from crashmq.harness.searches.shards_here import run_here
+from crashmq.reports import places
 from crashmq.reports.errors import CannotWrite, EnvironmentMissing
 from crashmq.reports.places import Remote, place_of
 from crashmq.reports.records import Shard
@@ -107,3 +110,24 @@ def test_a_store_that_refuses_or_is_not_there_is_one_sentence(at: str) -> None:
         run(silent, 60)
     result = crashmq("report", silent)
     assert (result.exit_code, result.stdout) == (4, "")
+
+
+def test_an_interrupt_while_an_object_is_opened_leaves_it_whole(
+    at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = place_of(address_of(at, "runs/interrupted.json"))
+    assert isinstance(there, Remote)
+    real = there.filesystem
+
+    class Interrupting:
+        def open_output_stream(self, path: str) -> Any:
+            stream = real.open_output_stream(path)
+            os.kill(os.getpid(), signal.SIGINT)
+            return stream
+
+    with monkeypatch.context() as patch:
+        patch.setattr(places, "_filesystem", lambda *_: Interrupting())
+        with pytest.raises(KeyboardInterrupt):
+            there.write_bytes(b"{}")
+
+    assert there.read_bytes() == b"{}"
