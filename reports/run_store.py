@@ -7,10 +7,9 @@ in waves, each a Spark job, since a job of a million tasks would be slow to begi
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from itertools import islice
 
@@ -20,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from crashmq.reports.arrow import table_of
 from crashmq.reports.careful import deaths_noted
-from crashmq.reports.errors import CannotWrite, EnvironmentMissing, ShardLost
+from crashmq.reports.errors import EnvironmentMissing, ShardLost
 from crashmq.reports.places import Place
 from crashmq.reports.records import Shard
 from crashmq.reports.run_dir import (
@@ -32,16 +31,12 @@ from crashmq.reports.run_dir import (
     name_of,
 )
 from crashmq.reports.shards import RunProgress, ShardResult, write_shard
+from crashmq.reports.spark import cancel
 from crashmq.reports.spark_aggregates import ddl_of
+from crashmq.reports.spark_errors import in_sentences
 from crashmq.reports.task import Task
 
 _POLL_S = 0.5
-_DIED = r"exited unexpectedly|ExecutorLostFailure|heartbeat|Slave lost|Worker lost"
-_GONE = (
-    r"SparkContext (was shut down|has been stopped)|stopped SparkContext|"
-    r"Connection refused|Py4JNetworkError|Answer from Java side is empty|"
-    r"Master removed our application|All masters are unresponsive"
-)
 _WAVE_MAX = 4_096
 _SHARDS_A_CORE = 64  # of a wave; at its end the last shard is waited for
 
@@ -110,26 +105,25 @@ class _Watch:
         self.violated: Accumulator[int] = context.accumulator(0)
 
     def until_done(self, job: Callable[[], None]) -> None:
-        """Run ``job`` to its end and raise its error; an interrupt cancels it."""
+        """Run ``job`` to its end and raise its error; an interrupt cancels it.
+
+        Raises:
+            ReportError: the job failed for a reason that has a sentence.
+        """
         with ThreadPoolExecutor(1, "crashmq-run") as threads:
             running = threads.submit(self._in_group, job)
             try:
                 while wait([running], _POLL_S).not_done:
                     self._progress(self._now())
             finally:
-                self._cancel(running)
+                cancel(self._context, self._group, [running])
         running.result()
         self._progress(self._now())
 
     def _in_group(self, job: Callable[[], None]) -> None:
-        self._context.setJobGroup(self._group, self._group, interruptOnCancel=True)
-        job()
-
-    def _cancel(self, running: Future[None]) -> None:
-        """Cancel the job, repeatedly, since Spark may not have received it yet."""
-        while not running.done():
-            self._context.cancelJobGroup(self._group)
-            wait([running], _POLL_S)
+        with in_sentences():
+            self._context.setJobGroup(self._group, self._group, interruptOnCancel=True)
+            job()
 
     def _now(self) -> RunProgress:
         elapsed_s = time.monotonic() - self._started
@@ -153,11 +147,7 @@ def _fan_out(
                     yield from table_of([result], ShardResult).to_batches()
 
     done = session.range(0, tasks, 1, tasks).mapInArrow(run, ddl_of(ShardResult))
-    try:
-        done.write.format("noop").mode("overwrite").save()
-    # Spark has many; which of them it is, only the text says.
-    except Exception as error:
-        raise _as_sentence(error) from None
+    done.write.format("noop").mode("overwrite").save()
 
 
 def _committed(
@@ -177,35 +167,6 @@ def _is_again() -> bool:
     """In a task: whether an earlier attempt at the same task died."""
     task = TaskContext.get()
     return task is not None and task.attemptNumber() > 0
-
-
-def _as_sentence(error: Exception) -> Exception:
-    """An error of Spark as one with a sentence, where known; else the error itself."""
-    text = str(error)
-    if ours := re.search(r"crashmq\.reports\.errors\.CannotWrite: (.+)", text):
-        return CannotWrite(ours[1])
-    if missing := re.search(r"ModuleNotFoundError: No module named '([^']+)'", text):
-        return EnvironmentMissing(
-            f"the Python of Spark's executors has no module {missing[1]}: install "
-            f"crashmq there as it is here, or leave --master out to run here."
-        )
-    if refused := re.search(r"BadSubject: (.+)", text):
-        return EnvironmentMissing(
-            f"Spark's executors cannot make the store. {refused[1]} They look at the "
-            f"same path on their machine, and in their packed environment."
-        )
-    if re.search(_DIED, text):
-        return ShardLost(
-            "Spark has lost the processes that ran a shard, again and again: make "
-            "sure that there is memory for as many workers, and run the same command "
-            "again to continue; spark/jvm.log says more."
-        )
-    if re.search(_GONE, text):
-        return EnvironmentMissing(
-            "Spark or its cluster is gone: what was done is kept, and the same "
-            "command continues; spark/jvm.log says more."
-        )
-    return error
 
 
 def _see_that_all_are_there(wave: Sequence[Shard], out: Place) -> None:

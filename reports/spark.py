@@ -15,11 +15,11 @@ import logging
 import os
 import site
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
@@ -32,9 +32,11 @@ from crashmq.reports.files import SPARK_DIR
 from crashmq.reports.jvm import default_cache_dir, java_home
 from crashmq.reports.masters import ATTEMPTS, check_master, is_local
 from crashmq.reports.places import Place
+from crashmq.reports.spark_errors import in_sentences
 
 DEFAULT_MASTER = f"local[*,{ATTEMPTS}]"
 JVM_LOG = "jvm.log"
+_POLL_S = 0.5
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -84,9 +86,14 @@ def open_session(
 def mapped(
     session: SparkSession, work: Callable[[Item], Result], items: Sequence[Item]
 ) -> list[Result]:
-    """The results of ``work`` on each item, a task each, in the order of the items."""
+    """The results of ``work`` on each item, a task each, in the order of the items.
+
+    Raises:
+        ReportError: a task raised it, or the cluster is gone, say.
+    """
     context = session.sparkContext
-    return context.parallelize(items, max(1, len(items))).map(work).collect()
+    with in_sentences():
+        return context.parallelize(items, max(1, len(items))).map(work).collect()
 
 
 def mapped_as_done(
@@ -95,13 +102,17 @@ def mapped_as_done(
     """The results of ``work`` on each item, a job each, as they are done.
 
     As many jobs run at a time as there are cores. Who stops to listen cancels them.
+
+    Raises:
+        ReportError: a task raised it, or the cluster is gone, say.
     """
     context = session.sparkContext
     group = "crashmq one by one"
 
     def done(item: Item) -> Result:
-        context.setJobGroup(group, group, interruptOnCancel=True)
-        (result,) = context.parallelize([item], 1).map(work).collect()
+        with in_sentences():
+            context.setJobGroup(group, group, interruptOnCancel=True)
+            (result,) = context.parallelize([item], 1).map(work).collect()
         return result
 
     with ThreadPoolExecutor(context.defaultParallelism, "crashmq-job") as threads:
@@ -112,6 +123,17 @@ def mapped_as_done(
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
             context.cancelJobGroup(group)
+
+
+def cancel(context: SparkContext, group: str, running: Collection[Future[Any]]) -> None:
+    """Cancel the jobs of a group until the threads that wait for them have ended.
+
+    It is repeated, since Spark may not have received a job yet.
+    """
+    while not all(one.done() for one in running):
+        with suppress(Exception):  # Spark is gone, and its jobs with it
+            context.cancelJobGroup(group)
+        wait(running, _POLL_S)
 
 
 def _start_jvm(conf: SparkConf, log_path: Path) -> None:

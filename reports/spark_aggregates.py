@@ -22,6 +22,7 @@ from crashmq.reports.findings import findings
 from crashmq.reports.places import Place, Remote
 from crashmq.reports.records import EpisodeRecord, ShardRecord
 from crashmq.reports.run_dir import EPISODES_DIR, MANIFESTS_DIR, committed, name_of
+from crashmq.reports.spark_errors import in_sentences
 from crashmq.reports.sums import SUMS, added_up, counts_of, keys_of
 
 _TYPES = {pa.int64(): "BIGINT", pa.string(): "STRING"}
@@ -29,7 +30,10 @@ _TASKS_MAX = 4_096
 
 
 class SparkAggregates:
-    """A run aggregated by Spark; implements ``Aggregates``."""
+    """A run aggregated by Spark; implements ``Aggregates``.
+
+    Its methods raise a ``ReportError`` if a file is damaged, or the cluster is gone.
+    """
 
     def __init__(self, session: SparkSession, out: Place) -> None:
         """Find the files to read.
@@ -39,17 +43,21 @@ class SparkAggregates:
         """
         self._session = session
         self._out = out.absolute()
-        self._manifests = read_manifests(session, out).cache()
+        with in_sentences():
+            self._manifests = read_manifests(session, out).cache()
 
+    @in_sentences()
     def sums(self) -> Mapping[str, list[Any]]:
         """See ``Aggregates``."""
         return {name: self._summed(name, record) for name, record in SUMS.items()}
 
+    @in_sentences()
     def digest(self) -> str:
         """See ``Aggregates``."""
         digests = [row["digest"] for row in self._manifests.select("digest").collect()]
         return added_up(digests) if digests else ""
 
+    @in_sentences()
     def findings(self) -> list[Finding]:
         """See ``Aggregates``."""
         failed = self._manifests.where(F.col("failed") > 0)

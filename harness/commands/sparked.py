@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from crashmq.harness.commands.arguments import writing
@@ -22,4 +22,5 @@ def spark_session(master: str | None, place: Place) -> Iterator[Any]:
     try:
         yield session
     finally:
-        session.stop()
+        with suppress(Exception):  # Spark may be gone, which the error in progress says
+            session.stop()

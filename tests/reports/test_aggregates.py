@@ -223,3 +223,21 @@ def test_spark_sums_up_nothing_to_nothing(session: Any, tmp_path: Path) -> None:
     out = store.write_run(tmp_path / "out", BROKEN, 0)
 
     assert all_of(of_spark(session, out)) == all_of(aggregates.LocalAggregates(out))
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("how", ["gone", "cut short"])
+def test_a_file_that_spark_cannot_read_is_one_sentence(
+    session: Any, tmp_path: Path, how: str
+) -> None:
+    of_spark = pytest.importorskip("crashmq.reports.spark_aggregates").SparkAggregates
+    out = store.write_run(tmp_path, SampleTask(break_every=13), 60)
+    file = out / "episodes" / "0000000000-0000000050.parquet"
+    if how == "gone":
+        file.unlink()
+    else:
+        file.write_bytes(file.read_bytes()[:-100])
+
+    with pytest.raises(NotARun, match=f"Spark cannot read file:.*{file.name}; `cras"):
+        of_spark(session, out).findings()

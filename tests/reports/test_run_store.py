@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -11,9 +14,9 @@ import pytest
 import sample_run
 from sample_run import DECLARED, SampleTask
 
-from crashmq.reports.errors import CannotWrite, EnvironmentMissing
+from crashmq.reports.errors import CannotWrite, EnvironmentMissing, NotARun
 from crashmq.reports.records import EpisodeRecord, Shard
-from crashmq.reports.run_dir import Wanted, begin_run, committed
+from crashmq.reports.run_dir import Wanted, begin_run, committed, read_sessions
 
 run_store = pytest.importorskip(
     "crashmq.reports.run_store", reason="pyspark is not installed"
@@ -158,25 +161,35 @@ def test_an_episode_that_kills_its_worker_is_one_row(
     assert {each.outcome for each in found.findings()} == {"killed"}
 
 
-def test_spark_that_is_gone_is_one_sentence() -> None:
-    stopped = RuntimeError("Job 3 cancelled because SparkContext was shut down\n\tat x")
+def test_a_run_that_an_executor_cannot_read_is_told_as_it_told_it(
+    session: Any, tmp_path: Path
+) -> None:
+    class Unreadable(SampleTask):
+        def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
+            raise NotARun("run.json is not a JSON object.")
 
-    told = run_store._as_sentence(stopped)
+    with pytest.raises(NotARun) as refusal:
+        run(session, Unreadable(), tmp_path, 3)
 
-    assert isinstance(told, EnvironmentMissing)
-    assert "the same command continues" in str(told)
+    assert str(refusal.value) == "run.json is not a JSON object."
 
 
-def test_a_store_that_executors_cannot_make_is_one_sentence() -> None:
-    raised = RuntimeError(
-        "  File x\ncrashmq.harness.subjects.named.BadSubject: notes:Notes: there is no "
-        "module 'notes'.\n\n\tat org.apache.spark.x"
-    )
+@pytest.mark.slow
+def test_a_jvm_that_dies_amid_a_soak_is_one_sentence(tmp_path: Path) -> None:
+    psutil = pytest.importorskip("psutil")
+    command = [sys.executable, "-m", "crashmq.harness.cli", "soak", "power_loss"]
+    command += ["--time", "1h", "--workers", "1", "--out", str(tmp_path)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as soak:
+        while not committed(tmp_path) and soak.poll() is None:
+            time.sleep(0.1)
+        for one in psutil.Process(soak.pid).children(recursive=True):
+            if one.name() == "java":
+                one.kill()
+        out, err = soak.communicate()
 
-    told = run_store._as_sentence(raised)
-
-    assert isinstance(told, EnvironmentMissing)
-    assert "cannot make the store. notes:Notes: there is no module 'notes'." in str(
-        told
-    )
-    assert "org.apache" not in str(told)
+    assert (soak.returncode, out) == (4, ""), err
+    assert "crashmq: Spark or its cluster is gone: what was done is kept" in err
+    (told,) = read_sessions(tmp_path)
+    assert told.ended.startswith("gave up: Spark or its cluster is gone")
