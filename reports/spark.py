@@ -122,7 +122,7 @@ def mapped_as_done(
                 yield one.result()
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
-            context.cancelJobGroup(group)
+            cancel(context, group, waiting)
 
 
 def cancel(context: SparkContext, group: str, running: Collection[Future[Any]]) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,24 @@ def test_results_come_as_they_are_done_and_who_leaves_cancels_the_rest(
     tracker = session.sparkContext.statusTracker()
     done = len(tracker.getJobIdsForGroup("crashmq one by one"))
     assert done < 200
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_who_leaves_cancels_a_job_that_spark_has_not_received_yet(
+    session: Any, tmp_path: Path
+) -> None:
+    def work(number: int, ended: str = str(tmp_path / "ended")) -> int:
+        if number:
+            threading.Event().wait(10)
+            Path(ended).touch()
+        return number
+
+    some = spark.mapped_as_done(session, work, [0, 1])
+    next(some)  # so that its thread has begun with the other one
+    some.close()
+
+    assert not (tmp_path / "ended").exists()
 
 
 @pytest.mark.spark
