@@ -66,7 +66,7 @@ def run_on_spark(
         ShardLost: processes died running a shard, and it is unknown in which episode.
     """
     out = out.absolute()
-    until = None if wanted.time_s is None else time.time() + wanted.time_s
+    until = theirs = None if wanted.time_s is None else time.time() + wanted.time_s
     cores = session.sparkContext.defaultParallelism
     watch = _Watch(session.sparkContext, f"crashmq {task.run_id}", progress)
     size, came_to = min(_WAVE_MAX, cores * _SHARDS_A_CORE), (-1, -1)
@@ -74,7 +74,7 @@ def run_on_spark(
     write = partial(write_shard, task, out=out, session=ours)
     while wave := list(islice(missing(out, wanted.episodes, wanted.part), size)):
         try:
-            commit = partial(_committed, write, wave, until, again)
+            commit = partial(_committed, write, wave, theirs, again)
             watch.until_done(partial(_fan_out, session, commit, len(wave), watch))
         except ShardLost:
             before, came_to = came_to, (len(committed(out)), deaths_noted(out, ours))
@@ -85,7 +85,11 @@ def run_on_spark(
         again = False
         if until is not None and time.time() >= until:
             return
-        _see_that_all_are_there(wave, out)
+        if theirs is not None and watch.late.value:
+            # A clock there is ahead of ours, which is asked alone from here on.
+            theirs, size = None, cores
+        else:
+            _see_that_all_are_there(wave, out)
 
 
 class _Watch:
@@ -103,6 +107,8 @@ class _Watch:
         self._started = time.monotonic()
         self.episodes: Accumulator[int] = context.accumulator(0)
         self.violated: Accumulator[int] = context.accumulator(0)
+        self.late: Accumulator[int] = context.accumulator(0)
+        """How many shards were not begun, since their time was over."""
 
     def until_done(self, job: Callable[[], None]) -> None:
         """Run ``job`` to its end and raise its error; an interrupt cancels it.
@@ -136,15 +142,17 @@ def _fan_out(
     tasks: int,
     watch: _Watch,
 ) -> None:
-    episodes, violated = watch.episodes, watch.violated
+    episodes, violated, late = watch.episodes, watch.violated, watch.late
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for result in map(commit, batch.column("id").to_pylist()):
-                if result is not None:
-                    episodes.add(result.episodes)
-                    violated.add(result.violated)
-                    yield from table_of([result], ShardResult).to_batches()
+                if result is None:
+                    late.add(1)
+                    continue
+                episodes.add(result.episodes)
+                violated.add(result.violated)
+                yield from table_of([result], ShardResult).to_batches()
 
     done = session.range(0, tasks, 1, tasks).mapInArrow(run, ddl_of(ShardResult))
     done.write.format("noop").mode("overwrite").save()
@@ -157,7 +165,10 @@ def _committed(
     again: bool,
     number: int,
 ) -> ShardResult | None:
-    """In a task: run one shard of a wave and commit it; None after its time."""
+    """In a task: run one shard of a wave and commit it; None after its time.
+
+    The time is that of this machine's clock.
+    """
     if until is not None and time.time() >= until:
         return None
     return write(wave[number], again=again or _is_again())

@@ -85,6 +85,17 @@ def test_after_its_time_no_shard_is_begun(session: Any, tmp_path: Path) -> None:
     assert committed(tmp_path) == []
 
 
+def test_a_clock_there_that_is_ahead_ends_nothing(
+    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() - 3_600)  # here, not there
+
+    run(session, SampleTask(), tmp_path, 230, time_s=1_800.0)
+
+    assert sum(shard.episodes for shard in committed(tmp_path)) == 230
+
+
 def test_a_task_that_fails_commits_nothing(session: Any, tmp_path: Path) -> None:
     class Failing(SampleTask):
         def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
