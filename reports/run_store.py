@@ -26,6 +26,7 @@ from crashmq.reports.run_dir import (
     MANIFESTS_DIR,
     Wanted,
     committed,
+    lacking,
     latest_session,
     missing,
     name_of,
@@ -181,8 +182,7 @@ def _is_again() -> bool:
 
 
 def _see_that_all_are_there(wave: Sequence[Shard], out: Place) -> None:
-    there = set(committed(out))
-    gone = [shard for shard in wave if shard not in there]
+    gone = list(lacking(out, wave))
     if gone:
         raise EnvironmentMissing(
             f"{len(gone)} of {len(wave)} shards are not in {out / MANIFESTS_DIR}, "

@@ -96,6 +96,33 @@ def test_a_clock_there_that_is_ahead_ends_nothing(
     assert sum(shard.episodes for shard in committed(tmp_path)) == 230
 
 
+def test_shards_that_others_joined_meanwhile_are_there(
+    session: Any, tmp_path: Path
+) -> None:
+    out = str(tmp_path)
+
+    class Joined(SampleTask):
+        """Its last shard comes once somebody else has joined the others."""
+
+        def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
+            from crashmq.reports.compact import compact
+
+            if shard.first_episode == 100:
+                compact(Path(out))
+            return super().run_shard(shard)
+
+    run(session, Joined(), tmp_path, 150)
+
+    assert committed(tmp_path) == [Shard(0, 100), Shard(100, 50)]
+
+
+def test_shards_that_went_elsewhere_are_told(tmp_path: Path) -> None:
+    begin_run(tmp_path, "sample", SampleTask().definition, 150, DECLARED)
+
+    with pytest.raises(EnvironmentMissing, match=r"1 of 1 shards are not in .*manif"):
+        run_store._see_that_all_are_there([Shard(0, 50)], tmp_path)
+
+
 def test_a_task_that_fails_commits_nothing(session: Any, tmp_path: Path) -> None:
     class Failing(SampleTask):
         def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
