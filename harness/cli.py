@@ -25,6 +25,7 @@ try:
     from crashmq.harness.commands.settings import settings_for
     from crashmq.harness.guards.asserts import are_checked, refusal
     from crashmq.harness.guards.interrupts import CODE, INTERRUPTS
+    from crashmq.reports.errors import ReportError
 except KeyboardInterrupt:  # before there is anything that could be told about it
     exec("")  # one inside of another `exec` would have Python end by the signal
     sys.exit(130)
@@ -135,6 +136,8 @@ class _Commands(click.Group):
         except Exception as error:
             if INTERRUPTS.seen:  # it is what became of one
                 _interrupted(ctx)
+            if isinstance(error, ReportError):
+                raise exits.error_for(error) from None
             _own_defect(error)
             ctx.exit(exits.OWN_DEFECT)
 

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from crashmq.reports.aggregates import manifest_at, table_at
 from crashmq.reports.arrow import arrow_schema
 from crashmq.reports.errors import BadRequest
-from crashmq.reports.files import RUN_FORMAT, read_run_file
+from crashmq.reports.files import RUN_FORMAT, changing, read_run_file
 from crashmq.reports.places import Place, listed
 from crashmq.reports.records import EpisodeRecord, Shard, is_bound
 from crashmq.reports.run_dir import (
@@ -119,5 +119,5 @@ def _remove_superseded(out: Place) -> None:
             if shard is None or shard in there:
                 continue
             if any(one.holds(shard) for one in there):
-                with suppress(FileNotFoundError):
+                with changing(file.parent), suppress(FileNotFoundError):
                     file.unlink()

@@ -11,8 +11,12 @@ class EnvironmentMissing(ReportError, RuntimeError):
     """Something is not installed on the machine; the message says how to install it."""
 
 
+class NotInstalled(EnvironmentMissing):
+    """A package, or a Java that Spark starts on, is not installed."""
+
+
 class CannotWrite(EnvironmentMissing):
-    """A shard could not be written; shards written before are kept."""
+    """A file could not be written; what was written before is kept."""
 
 
 class ShardLost(EnvironmentMissing):
@@ -33,3 +37,11 @@ class NotARun(BadRequest):
 
 class BadMaster(BadRequest):
     """The master is not an address in a form that Spark knows."""
+
+
+def cannot_write(directory: object, why: str) -> CannotWrite:
+    """The error for a directory or a place that refuses a file."""
+    return CannotWrite(
+        f"{directory} cannot be written: {why}; fix that and run the same command "
+        "again, which continues from what is there."
+    )

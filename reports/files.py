@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from crashmq.reports.errors import NotARun, OutputExists
+from crashmq.reports.errors import NotARun, OutputExists, cannot_write
 from crashmq.reports.places import Place, Remote
 from crashmq.reports.records import Declared
 from crashmq.reports.trust import (
@@ -69,35 +71,70 @@ _DECLARED: dict[str, tuple[Kind, str]] = {
 }
 
 
-def temporary_beside(path: Path) -> Path:
-    """A new name in the same directory that readers of Parquet skip."""
-    return path.with_name(f".{path.name}.{uuid4().hex}{_TEMPORARY}")
+@contextmanager
+def changing(directory: Place) -> Iterator[None]:
+    """Turn an error of the file system, as something in a directory is changed.
+
+    Raises:
+        CannotWrite: the disk is full, say.
+    """
+    try:
+        yield
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise cannot_write(directory, why) from None
 
 
-def move_into_place(temporary: Path, path: Path) -> None:
-    """Sync ``temporary`` and rename it to ``path``; durable when this returns."""
-    _sync(temporary)
-    temporary.replace(path)
-    _sync(path.parent)
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary file to write, which then replaces ``path``, atomically and durably.
+
+    Its name is one that readers of Parquet skip.
+
+    Raises:
+        CannotWrite: the disk is full, say; an older file is there still.
+    """
+    temporary = path.with_name(f".{path.name}.{uuid4().hex}{_TEMPORARY}")
+    try:
+        with changing(path.parent):
+            yield temporary
+            _sync(temporary)
+            temporary.replace(path)
+            _sync(path.parent)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
 
 
 def write_text(path: Place, text: str) -> None:
-    """Replace ``path`` by ``text``, atomically."""
+    """Replace ``path`` by ``text``, atomically.
+
+    Raises:
+        CannotWrite: the disk is full, say.
+    """
     write_bytes(path, text.encode())
 
 
 def write_bytes(path: Place, data: bytes) -> None:
-    """Replace ``path`` by ``data``, atomically."""
+    """Replace ``path`` by ``data``, atomically.
+
+    Raises:
+        CannotWrite: the disk is full, say.
+    """
     if isinstance(path, Remote):
         path.write_bytes(data)
         return
-    temporary = temporary_beside(path)
-    temporary.write_bytes(data)
-    move_into_place(temporary, path)
+    with replacing(path) as temporary:
+        temporary.write_bytes(data)
 
 
 def write_json(path: Place, value: object) -> None:
-    """Replace ``path`` by ``value`` as indented JSON, keys in the order given."""
+    """Replace ``path`` by ``value`` as indented JSON, keys in the order given.
+
+    Raises:
+        CannotWrite: the disk is full, say.
+    """
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 

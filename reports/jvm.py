@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from crashmq.reports.errors import EnvironmentMissing
+from crashmq.reports.errors import EnvironmentMissing, NotInstalled
 from crashmq.reports.extras import install
 
 SUPPORTED = (17, 21, 25)
@@ -63,12 +63,12 @@ def require_packages(*, spark: bool = True) -> None:
             its report, need none.
 
     Raises:
-        EnvironmentMissing: a package is missing; the message names it.
+        NotInstalled: a package is missing; the message names it.
     """
     for package in _PACKAGES + (_SPARK_PACKAGES if spark else ()):
         if importlib.util.find_spec(package) is None:
             whose, extra = ("Spark", "spark") if spark else ("a report", "reports")
-            raise EnvironmentMissing(
+            raise NotInstalled(
                 f"{whose} needs the Python package {package}, which is not installed; "
                 f"run {install(extra)}."
             )
@@ -80,7 +80,7 @@ def java_home(
     """A JAVA_HOME on which Spark starts; creates a shim in ``cache_dir`` if needed.
 
     Raises:
-        EnvironmentMissing: there is no Java of a supported version.
+        NotInstalled: there is no Java of a supported version.
     """
     java = find_java(environment)
     if java.has_vector_module:
@@ -92,7 +92,7 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
     """The first Java of a supported version.
 
     Raises:
-        EnvironmentMissing: there is none; the message lists those found.
+        NotInstalled: there is none; the message lists those found.
     """
     seen = []
     for source, home in _candidates(os.environ if environment is None else environment):
@@ -103,7 +103,7 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
         seen.append(f"{source} has {what}")
     found = "; ".join(seen) or "none was found"
     versions = ", ".join(str(version) for version in SUPPORTED)
-    raise EnvironmentMissing(
+    raise NotInstalled(
         f"Spark needs Java {versions} ({found}); run {install('spark')}, which brings "
         f"one, or set JAVA_HOME."
     )

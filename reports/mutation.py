@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  # the field's name for it
 
 from crashmq.reports.arrow import table_of
-from crashmq.reports.files import move_into_place, temporary_beside
+from crashmq.reports.files import changing, replacing
 from crashmq.reports.mutation_records import HuntRecord, read_rows
 
 HUNTS_DIR = "hunts"
@@ -22,14 +22,15 @@ def read_hunts(session: SparkSession, out: Path) -> DataFrame:
 
     Raises:
         NotARun: ``out`` has no campaign.
+        CannotWrite: the disk is full, say.
     """
     rows = read_rows(out)
     directory = out.absolute() / HUNTS_DIR
-    directory.mkdir(exist_ok=True)
+    with changing(directory.parent):
+        directory.mkdir(exist_ok=True)
     path = directory / "hunts-000000.parquet"
-    temporary = temporary_beside(path)
-    pq.write_table(table_of(rows, HuntRecord), temporary, compression="zstd")
-    move_into_place(temporary, path)
+    with replacing(path) as temporary:
+        pq.write_table(table_of(rows, HuntRecord), temporary, compression="zstd")
     # Spark takes a path for a pattern; a directory may be named like one.
     return session.read.parquet("file://" + re.sub(r"([][{}*?\\])", r"\\\1", str(path)))
 

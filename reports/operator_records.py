@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from crashmq.reports.errors import NotARun
-from crashmq.reports.files import write_json
+from crashmq.reports.files import changing, write_json
 from crashmq.reports.trust import reason
 
 ROWS_FILE = "operators.jsonl"
@@ -59,9 +59,14 @@ class OperatorRecord:
 
 
 def append_row(out: Path, row: OperatorRecord) -> None:
-    """Append a row; durable when this returns."""
+    """Append a row; durable when this returns.
+
+    Raises:
+        CannotWrite: the disk is full, say; a part of the row may be there.
+    """
     line = json.dumps(asdict(row), ensure_ascii=False) + "\n"
-    with (out / ROWS_FILE).open("a", encoding="utf-8") as file:
+    path = out / ROWS_FILE
+    with changing(out), path.open("a", encoding="utf-8") as file:
         file.write(line)
         file.flush()
         os.fsync(file.fileno())
@@ -102,7 +107,7 @@ def cut_torn_row(out: Path) -> None:
         data = path.read_bytes()
         whole = data.rfind(b"\n") + 1
         if whole < len(data):
-            with path.open("r+b") as file:
+            with changing(out), path.open("r+b") as file:
                 file.truncate(whole)
 
 

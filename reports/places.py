@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from crashmq.reports.errors import BadRequest, CannotWrite, EnvironmentMissing
+from crashmq.reports.errors import BadRequest, EnvironmentMissing, cannot_write
 
 REMOTE = ("s3", "s3a", "gs")
 _WHY_MAX = 300
@@ -196,15 +196,12 @@ def _asked(place: Remote, *, to_write: bool = False) -> Iterator[None]:
         yield
     except FileNotFoundError:
         if to_write:
-            raise CannotWrite(f"{place.parent} cannot be written: no bucket") from None
+            raise cannot_write(place.parent, "no bucket") from None
         raise
     except OSError as error:
         why = str(error).splitlines()[0][:_WHY_MAX] if str(error) else "no answer"
         if to_write:
-            raise CannotWrite(
-                f"{place.parent} cannot be written: {why}; fix that and run the same "
-                "command again, which continues from what is there."
-            ) from None
+            raise cannot_write(place.parent, why) from None
         raise EnvironmentMissing(f"{place} cannot be read: {why}") from None
 
 

@@ -8,9 +8,7 @@ imports this module, and no JVM.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -21,8 +19,7 @@ import pyarrow.parquet as pq
 
 from crashmq.reports import careful
 from crashmq.reports.arrow import table_of
-from crashmq.reports.errors import CannotWrite
-from crashmq.reports.files import move_into_place, temporary_beside
+from crashmq.reports.files import changing, replacing
 from crashmq.reports.places import Place, Remote
 from crashmq.reports.records import EpisodeRecord, Shard
 from crashmq.reports.run_dir import EPISODES_DIR, MANIFESTS_DIR, name_of
@@ -68,7 +65,8 @@ def write_shard(
     """
     notes = careful.notes_of(out, shard)
     if again or notes.exists():
-        notes.parent.mkdir(exist_ok=True)
+        with changing(out):
+            notes.parent.mkdir(exist_ok=True)
         rows = list(careful.rows_of(task, shard, notes, session))
     else:
         rows = list(task.run_shard(shard))
@@ -85,7 +83,8 @@ def write_shard(
     write_groups(out / EPISODES_DIR / name_of(shard), groups)
     manifest = manifest_of(task.run_id, shard, pa.concat_tables(groups))
     write_groups(out / MANIFESTS_DIR / name_of(shard), [manifest])
-    notes.unlink(missing_ok=True)
+    with changing(notes.parent):
+        notes.unlink(missing_ok=True)
     violated = sum(row.outcome == VIOLATED for row in failed)
     return ShardResult(shard.first_episode, len(rows), violated)
 
@@ -113,18 +112,8 @@ def write_groups(path: Place, groups: Iterable[pa.Table]) -> None:
         _write_parquet(sink, groups)
         path.write_bytes(sink.getvalue())
         return
-    temporary = temporary_beside(path)
-    try:
+    with replacing(path) as temporary:
         _write_parquet(temporary, groups)
-        move_into_place(temporary, path)
-    except OSError as error:
-        with suppress(OSError):
-            temporary.unlink()
-        why = os.strerror(error.errno) if error.errno else str(error)
-        raise CannotWrite(
-            f"{path.parent} cannot be written: {why}; fix that and run the same "
-            "command again, which continues from what is there."
-        ) from None
 
 
 def _write_parquet(where: Any, groups: Iterable[pa.Table]) -> None:

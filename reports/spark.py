@@ -27,7 +27,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 import crashmq
-from crashmq.reports.errors import EnvironmentMissing
+from crashmq.reports.errors import EnvironmentMissing, NotInstalled
 from crashmq.reports.files import SPARK_DIR
 from crashmq.reports.jvm import default_cache_dir, java_home
 from crashmq.reports.masters import ATTEMPTS, check_master, is_local
@@ -57,7 +57,8 @@ def open_session(
 
     Raises:
         BadMaster: ``master`` is not an address that Spark knows.
-        EnvironmentMissing: there is no Java, or no master answers at the address.
+        NotInstalled: there is no Java, or it ended as it started.
+        EnvironmentMissing: no master answers at the address.
     """
     if master is not None:
         check_master(master)
@@ -143,7 +144,7 @@ def _start_jvm(conf: SparkConf, log_path: Path) -> None:
                 conf, {"stdout": log, "stderr": log}
             )
         except PySparkException as error:
-            raise EnvironmentMissing(
+            raise NotInstalled(
                 f"Spark's JVM ended as it started ({error.getCondition()}); "
                 f"{log_path} says why."
             ) from None

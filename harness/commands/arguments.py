@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -11,7 +12,13 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from crashmq.harness.commands.exits import CLEAN, FINDINGS, BadInput, unknown
+from crashmq.harness.commands.exits import (
+    CLEAN,
+    FINDINGS,
+    BadInput,
+    EnvironmentLacking,
+    unknown,
+)
 from crashmq.harness.commands.output import say
 from crashmq.harness.failures.baseline import (
     BadBaseline,
@@ -39,6 +46,7 @@ from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 NO_MUTANT = "none"
+_DISK_REFUSES = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 
 
 def scenarios_named(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -286,7 +294,10 @@ def _check_ops(case: CaseFile, path: Path, store: NamedSubject) -> None:
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Turn an error of writing a file into an error message."""
+    """Turn an error of writing a file into an error message.
+
+    A name that cannot be used is bad input; a disk that refuses to write is none.
+    """
     try:
         yield
     except FileExistsError as error:
@@ -294,7 +305,8 @@ def writing() -> Iterator[None]:
     except OSError as error:
         # A write that fails, on a full disk say, does not know its file's name.
         what = f"{error.filename}:" if error.filename else "a file"
-        raise BadInput(
+        kind = EnvironmentLacking if error.errno in _DISK_REFUSES else BadInput
+        raise kind(
             f"{what} cannot be written: {error.strerror}. Name a place that can."
         ) from None
 

@@ -14,6 +14,8 @@ from collections.abc import Iterable
 
 import click
 
+from crashmq.reports.errors import EnvironmentMissing, ReportError
+
 CLEAN = 0
 FINDINGS = 1
 BAD_INPUT = 2
@@ -40,6 +42,12 @@ class EnvironmentLacking(BadInput):
     """Something is not installed here; one sentence says how to install it."""
 
     exit_code = ENVIRONMENT
+
+
+def error_for(error: ReportError) -> BadInput:
+    """An error of ``reports`` as the one that leads to its exit code."""
+    kind = EnvironmentLacking if isinstance(error, EnvironmentMissing) else BadInput
+    return kind(str(error))
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

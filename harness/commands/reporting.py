@@ -17,12 +17,12 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from crashmq.harness.commands.arguments import writing
-from crashmq.harness.commands.exits import BadInput, EnvironmentLacking
+from crashmq.harness.commands.exits import EnvironmentLacking, error_for
 from crashmq.harness.commands.soak_junit import write_soak_junit
 from crashmq.harness.failures.baseline import Baseline
 from crashmq.harness.failures.case_file import SUFFIX, CaseFile
 from crashmq.models.program import from_json
-from crashmq.reports.errors import BadRequest, EnvironmentMissing
+from crashmq.reports.errors import NotInstalled, ReportError
 from crashmq.reports.jvm import require_packages
 from crashmq.reports.places import Place
 
@@ -41,15 +41,15 @@ def reporting_what_is_missing(*, spark: bool, instead: str = "") -> Iterator[Non
 
     Args:
         spark: whether Spark is needed too, not only what reports need.
-        instead: a sentence on what to do instead if it is not installed.
+        instead: a sentence on what to do if it is not installed.
     """
     try:
         require_packages(spark=spark)
         yield
-    except EnvironmentMissing as error:
+    except NotInstalled as error:
         raise EnvironmentLacking(f"{error} {instead}".rstrip()) from None
-    except BadRequest as error:
-        raise BadInput(str(error)) from None
+    except ReportError as error:
+        raise error_for(error) from None
 
 
 def write_report(

@@ -11,14 +11,15 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 
 from crashmq.harness.searches.side_by_side import Lost, Over, SideBySide, Tell
 from crashmq.reports.careful import deaths_in, notes_of
 from crashmq.reports.errors import ReportError, ShardLost
+from crashmq.reports.files import changing
 from crashmq.reports.masters import ATTEMPTS
 from crashmq.reports.places import Place, Remote
 from crashmq.reports.records import Shard
@@ -113,10 +114,12 @@ def _staged(out: Place) -> Iterator[Path]:
     if isinstance(out, Path):
         yield out
         return
-    with TemporaryDirectory(prefix="crashmq-") as directory:
-        for name in (EPISODES_DIR, MANIFESTS_DIR):
-            (Path(directory) / name).mkdir()
-        yield Path(directory)
+    with ExitStack() as stack:
+        with changing(Path(gettempdir())):
+            name = stack.enter_context(TemporaryDirectory(prefix="crashmq-"))
+            for kind in (EPISODES_DIR, MANIFESTS_DIR):
+                Path(name, kind).mkdir()
+        yield Path(name)
 
 
 def _is_time(time_s: float | None, elapsed_s: float) -> bool:

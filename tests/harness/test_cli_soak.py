@@ -13,10 +13,11 @@ from click.testing import CliRunner, Result
 
 from crashmq.harness.cli import main
 from crashmq.harness.commands.arguments import writing
-from crashmq.harness.commands.exits import BadInput
+from crashmq.harness.commands.exits import EnvironmentLacking
+from crashmq.harness.commands.reporting import reporting_what_is_missing
 from crashmq.harness.failures.case_file import CaseFile
 from crashmq.harness.mutants.mutants import MUTANTS
-from crashmq.reports.errors import ShardLost
+from crashmq.reports.errors import NotInstalled, ShardLost, cannot_write
 from crashmq.reports.run_dir import elapsed_of, read_sessions
 
 pytest.importorskip("pyarrow", reason="pip install 'crashmq[reports]' brings it")
@@ -234,11 +235,26 @@ def test_a_place_that_cannot_be_written_is_one_sentence(
 
 def test_a_disk_that_is_full_is_told_though_no_file_is_named() -> None:
     with (
-        pytest.raises(BadInput, match=r"^a file cannot be written: No space left"),
+        pytest.raises(EnvironmentLacking, match=r"^a file cannot be writ.*No space l"),
         writing(),
         Path("/dev/full").open("w", encoding="utf-8") as file,
     ):
         file.write("x")
+
+
+def test_what_to_do_without_spark_is_told_where_it_is_not_installed() -> None:
+    said = []
+    for error in (NotInstalled("No Java."), cannot_write("runs", "it is full")):
+        with (
+            pytest.raises(EnvironmentLacking) as refusal,
+            reporting_what_is_missing(spark=False, instead="Take --local."),
+        ):
+            raise error
+        said.append(str(refusal.value))
+
+    assert said[0] == "No Java. Take --local."
+    assert said[1].startswith("runs cannot be written: it is full; fix that")
+    assert "--local" not in said[1]
 
 
 def test_a_place_elsewhere_is_refused_and_no_directory_is_made(

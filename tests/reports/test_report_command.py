@@ -65,3 +65,14 @@ def test_a_report_of_mutants_has_no_xml(tmp_path: Path) -> None:
 
     assert result.exit_code == 2
     assert "--junitxml is for reports of `crashmq soak`." in result.stderr
+
+
+def test_a_report_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    out = store.write_run(tmp_path / "run", SampleTask(), 60)
+    (out / "report.html").mkdir()
+
+    result = report(out)
+
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert result.stderr.startswith(f"crashmq: {out} cannot be written: Is a directory")
+    assert not list(out.glob(".*"))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from crashmq.reports.errors import NotARun, OutputExists
+from crashmq.reports.errors import CannotWrite, NotARun, OutputExists
 from crashmq.reports.files import (
     check_output,
     read_declared,
@@ -52,6 +52,17 @@ def test_a_text_is_replaced_whole_and_leaves_no_other_file(tmp_path: Path) -> No
     write_text(tmp_path / "a", "second")
 
     assert (tmp_path / "a").read_text() == "second"
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_text_that_cannot_be_written_is_one_sentence_and_leaves_nothing(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a").mkdir()
+
+    with pytest.raises(CannotWrite, match=f"^{tmp_path} cannot be written: Is a dir"):
+        write_text(tmp_path / "a", "text")
+
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 

@@ -134,16 +134,25 @@ def test_a_task_that_loses_a_row_writes_nothing(out: Path) -> None:
 def test_a_full_disk_commits_nothing_and_is_told(
     out: Path, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
-    place = shards.move_into_place
+    replace = Path.replace
 
-    def move(temporary: Path, path: Path) -> None:
+    def refuse(temporary: Path, path: Path) -> None:
         if path.parent.name == at:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-        place(temporary, path)
+        replace(temporary, path)
 
-    monkeypatch.setattr(shards, "move_into_place", move)
+    monkeypatch.setattr(Path, "replace", refuse)
     with pytest.raises(CannotWrite, match=f"{at} cannot be written: No space left on"):
         shards.write_shard(SampleTask(), SHARD, out)
 
     assert committed(out) == []
     assert not [name for name in files(out) if name.endswith(".tmp")]
+
+
+def test_notes_that_cannot_be_written_are_told(out: Path) -> None:
+    (out / "in_flight").write_text("in the way")
+
+    with pytest.raises(CannotWrite, match=f"^{out} cannot be written: File exists"):
+        shards.write_shard(SampleTask(), SHARD, out, again=True)
+
+    assert committed(out) == []
