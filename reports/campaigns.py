@@ -10,10 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from crashmq.reports.errors import NotARun
+from crashmq.reports.errors import BadRequest
 from crashmq.reports.operator_figures import Rate, rate_of
 from crashmq.reports.operator_records import ASKED_FILE
-from crashmq.reports.places import Place, listed
+from crashmq.reports.places import Place, is_there, listed
 from crashmq.reports.trust import read_object
 
 _SUMMARY_FILE = "summary.json"
@@ -33,8 +33,8 @@ def campaigns_in(directory: Place) -> list[Campaign]:
     """The campaigns directly below a directory, by name."""
     found = []
     for place in listed(directory):
-        if (place / ASKED_FILE).exists():
-            with suppress(NotARun, ValueError, KeyError, TypeError):
+        with suppress(BadRequest, ValueError, KeyError, TypeError):
+            if is_there(place / ASKED_FILE):
                 found.append(_read(place))
     return found
 

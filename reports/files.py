@@ -17,7 +17,7 @@ from typing import Any
 from uuid import uuid4
 
 from crashmq.reports.errors import NotARun, OutputExists, cannot_write
-from crashmq.reports.places import Place, Remote
+from crashmq.reports.places import Place, Remote, is_there, looking_at
 from crashmq.reports.records import Declared
 from crashmq.reports.trust import (
     Kind,
@@ -146,10 +146,12 @@ def check_output(out: Place) -> None:
 
     Raises:
         OutputExists: ``out`` is a file, or a directory with anything else in it.
+        BadRequest: it cannot be looked at.
     """
-    if out.exists() and not out.is_dir():
-        raise OutputExists(f"{out} is a file; give --out a new directory.")
-    taken = sorted(path.name for path in out.iterdir()) if out.exists() else []
+    with looking_at(out):
+        if out.exists() and not out.is_dir():
+            raise OutputExists(f"{out} is a file; give --out a new directory.")
+        taken = sorted(path.name for path in out.iterdir()) if out.exists() else []
     taken = [
         name for name in taken if name != SPARK_DIR and not name.endswith(_TEMPORARY)
     ]
@@ -196,7 +198,7 @@ def read_elapsed_s(out: Place) -> float | None:
         NotARun: ``finished.json`` has other content.
     """
     path = out / FINISHED_FILE
-    if not path.exists():
+    if not is_there(path):
         return None
     finished = read_object(path)
     check_fields(path, finished, _FINISHED, ("elapsed_s",))

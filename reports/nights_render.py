@@ -16,11 +16,11 @@ from typing import Any
 from crashmq.reports.aggregates import LocalAggregates
 from crashmq.reports.campaigns import Campaign
 from crashmq.reports.charts import Columns, columns
-from crashmq.reports.errors import NotARun
+from crashmq.reports.errors import BadRequest, NotARun
 from crashmq.reports.figures import Figures
 from crashmq.reports.files import RUN_FILE, write_json, write_text
 from crashmq.reports.nights import Night, Nights, night_of, without_earlier
-from crashmq.reports.places import Place, listed
+from crashmq.reports.places import Place, is_there, listed
 from crashmq.reports.render import collect_figures, environments
 from crashmq.reports.run_dir import read_sessions
 from crashmq.reports.silent_laws import silent_laws
@@ -49,7 +49,7 @@ def nights_before(place: Place) -> list[Night]:
     nights = []
     for other in listed(place.parent):
         if _DATED.match(other.name) and other.name < place.name:
-            with suppress(NotARun):
+            with suppress(BadRequest):
                 nights.append(_read(other))
     return nights
 
@@ -62,11 +62,10 @@ def read_nights(directory: Place) -> tuple[list[Night], list[str]]:
     """
     nights, unreadable = [], []
     for place in listed(directory):
-        if not (place / RUN_FILE).exists():
-            continue
         try:
-            nights.append(_read(place))
-        except NotARun as error:
+            if is_there(place / RUN_FILE):
+                nights.append(_read(place))
+        except BadRequest as error:
             unreadable.append(str(error))
     if not nights:
         why = f": {unreadable[0]}" if unreadable else "; give a nightly soak's --out."

@@ -175,10 +175,41 @@ def place_of(typed: str) -> Place:
 
 
 def listed(place: Place, pattern: str = "*") -> list[Place]:
-    """The places directly below one whose names match the pattern, by name."""
-    if isinstance(place, Path):
+    """The places directly below one whose names match the pattern, by name.
+
+    Raises:
+        BadRequest: it cannot be looked at.
+    """
+    with looking_at(place):
+        if isinstance(place, Path):
+            return sorted(place.glob(pattern))
         return sorted(place.glob(pattern))
-    return sorted(place.glob(pattern))
+
+
+def is_there(place: Place) -> bool:
+    """Whether a file or directory is at this place.
+
+    Raises:
+        BadRequest: it cannot be looked at.
+    """
+    with looking_at(place):
+        return place.exists()
+
+
+@contextmanager
+def looking_at(place: Place) -> Iterator[None]:
+    """Turn an error of the file system into a sentence, as a place is looked at.
+
+    Raises:
+        BadRequest: a name is too long, or a directory on the way is not this user's.
+    """
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise BadRequest(
+            f"{place} cannot be looked at: {why}; name a place that can."
+        ) from None
 
 
 def source_of(place: Place) -> Any:

@@ -36,7 +36,7 @@ from crashmq.reports.files import (
     write_declared,
     write_json,
 )
-from crashmq.reports.places import Place, listed
+from crashmq.reports.places import Place, is_there, listed
 from crashmq.reports.records import Declared, Shard, shards_of
 from crashmq.reports.trust import (
     check_fields,
@@ -158,8 +158,9 @@ def check_run(out: Place, run_id: str, definition: Mapping[str, Any]) -> None:
 
     Raises:
         OutputExists: ``out`` has something else.
+        BadRequest: it cannot be looked at.
     """
-    if not (out / RUN_FILE).exists():
+    if not is_there(out / RUN_FILE):
         check_output(out)
         return
     try:

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from crashmq.reports import careful
 from crashmq.reports.arrow import table_of
 from crashmq.reports.files import changing, replacing
-from crashmq.reports.places import Place, Remote
+from crashmq.reports.places import Place, Remote, is_there
 from crashmq.reports.records import EpisodeRecord, Shard
 from crashmq.reports.run_dir import EPISODES_DIR, MANIFESTS_DIR, name_of
 from crashmq.reports.sums import PASSED, VIOLATED, manifest_of
@@ -64,7 +64,7 @@ def write_shard(
         ValueError: the task returned another number of rows than the shard has.
     """
     notes = careful.notes_of(out, shard)
-    if again or notes.exists():
+    if again or is_there(notes):
         with changing(out):
             notes.parent.mkdir(exist_ok=True)
         rows = list(careful.rows_of(task, shard, notes, session))

@@ -202,9 +202,9 @@ def make_room(path: Path | None) -> None:
     """Check before the run that a result's file can be written."""
     if path is None or str(path) == "-":
         return
-    if path.is_dir():
-        raise BadInput(f"{path} is a directory; name a file in it.")
     with writing():
+        if path.is_dir():
+            raise BadInput(f"{path} is a directory; name a file in it.")
         path.parent.mkdir(parents=True, exist_ok=True)
 
 

@@ -26,7 +26,7 @@ from crashmq.harness.commands.sparked import spark_session
 from crashmq.reports.files import read_declared, read_run_file
 from crashmq.reports.mutation_records import HUNTS_FILE
 from crashmq.reports.operator_records import ASKED_FILE
-from crashmq.reports.places import Place
+from crashmq.reports.places import Place, is_there
 from crashmq.reports.run_dir import elapsed_of
 
 if TYPE_CHECKING:
@@ -61,11 +61,13 @@ def command(
     """Render the report of the soak, or of the mutants, in DIR again."""
     make_room(junitxml)
     if isinstance(directory, Path):
-        if junitxml and _is_of_mutants(directory):
+        of_operators = is_there(directory / ASKED_FILE)
+        of_campaign = is_there(directory / HUNTS_FILE)
+        if junitxml and (of_operators or of_campaign):
             raise click.UsageError("--junitxml is for reports of `crashmq soak`.")
-        if (directory / ASKED_FILE).exists():
+        if of_operators:
             report_operators(directory)
-        if (directory / HUNTS_FILE).exists():
+        if of_campaign:
             report_campaign(directory, since)
     if since:
         raise click.UsageError("--since is for reports of `crashmq mutants --out`.")
@@ -79,10 +81,6 @@ def command(
         summary, cases = _report_run(directory, master, write)
     tell(summary, directory, cases)
     raise SystemExit(summary.exit_code)
-
-
-def _is_of_mutants(directory: Path) -> bool:
-    return any((directory / name).exists() for name in (ASKED_FILE, HUNTS_FILE))
 
 
 def _report_run(

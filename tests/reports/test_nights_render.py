@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 from pathlib import Path
 
@@ -115,3 +117,24 @@ def test_campaigns_of_mutants_are_told_by_their_rates(tmp_path: Path) -> None:
     page = (tmp_path / "nights.html").read_text()
     assert "Machine-made mutants" in page
     assert json.loads((tmp_path / "nights.json").read_text())["campaigns"]
+
+
+@pytest.mark.slow
+def test_a_night_that_cannot_be_looked_at_is_told_and_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = nights_in(tmp_path)
+    exists = Path.exists
+
+    def refuse(path: Path) -> bool:  # as for another user; root is let in anywhere
+        if path.parent.name == "2026-11-02-run2":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return exists(path)
+
+    monkeypatch.setattr(Path, "exists", refuse)
+    found, unreadable = render.read_nights(directory)
+
+    assert [night.name for night in found] == ["2026-11-01-run1", "2026-11-03-run3"]
+    (told,) = unreadable
+    assert "2026-11-02-run2/run.json cannot be looked at: Permission denied" in told
+    assert campaigns_in(directory) == []

@@ -76,3 +76,29 @@ def test_a_report_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None
     assert (result.exit_code, result.stdout) == (4, "")
     assert result.stderr.startswith(f"crashmq: {out} cannot be written: Is a directory")
     assert not list(out.glob(".*"))
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("report", "LONG"),
+        ("report", "LONG/run"),
+        ("nights", "LONG"),
+        ("compact", "LONG"),
+        ("sql", "LONG", "select 1"),
+        ("merge", "LONG", "LONG"),
+        ("soak", "power_loss", "--episodes", "9", "--local", "--out", "LONG"),
+        ("soak", "power_loss", "--episodes", "9", "--local", "--out", "LONG/run"),
+        ("report", "here", "--junitxml", "LONG"),
+    ],
+)
+def test_a_name_that_is_too_long_is_one_sentence(
+    tmp_path: Path, args: tuple[str, ...]
+) -> None:
+    long = str(tmp_path / ("x" * 300))
+
+    result = CliRunner().invoke(main, [arg.replace("LONG", long) for arg in args])
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    (sentence,) = result.stderr.splitlines()
+    assert "File name too long" in sentence
