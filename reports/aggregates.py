@@ -6,7 +6,9 @@ run of format 1 has no manifests, so they are computed from its rows each time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -144,26 +146,40 @@ def table_at(path: Place, schema: pa.Schema) -> pa.Table:
     Lists that an older version did not write are empty.
 
     Raises:
-        NotARun: it cannot be read.
+        NotARun: it cannot be read, or is damaged.
+        EnvironmentMissing: the object store does not answer.
     """
-    try:
-        table = pq.ParquetFile(source_of(path)).read(use_threads=False)
+
+    def parse(source: Any) -> pa.Table:
+        table = pq.ParquetFile(source).read(use_threads=False)
         for name in lists_since(schema):
             if name not in table.column_names:
                 empty = pa.array([[]] * table.num_rows, schema.field(name).type)
                 table = table.append_column(name, empty)
         return table.select(schema.names).cast(schema)
-    except (OSError, pa.ArrowException, KeyError) as error:
-        raise _damaged(path, error) from None
+
+    return _parsed(path, parse)
+
+
+def size_of(path: Place) -> int:
+    """The size of a file of a run, in bytes.
+
+    Raises:
+        NotARun: it is not there, or cannot be looked at.
+    """
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise _unreadable(path, error) from None
 
 
 def _rows(path: Place, columns: Sequence[str], which: Any) -> list[dict[str, Any]]:
     """The rows of a file that match ``which``; row groups without any are skipped."""
-    try:
-        table = pq.read_table(source_of(path), columns=list(columns), filters=which)
-    except (OSError, pa.ArrowException, KeyError) as error:
-        raise _damaged(path, error) from None
-    rows: list[dict[str, Any]] = table.to_pylist()
+
+    def parse(source: Any) -> pa.Table:
+        return pq.read_table(source, columns=list(columns), filters=which)
+
+    rows: list[dict[str, Any]] = _parsed(path, parse).to_pylist()
     return rows
 
 
@@ -189,7 +205,36 @@ def _finding(signature: str, row: Mapping[str, Any], times: int) -> Finding:
     return Finding(signature=signature, episodes=times, **values)
 
 
-def _damaged(path: Place, error: Exception) -> NotARun:
+def _parsed(path: Place, parse: Callable[[Any], pa.Table]) -> pa.Table:
+    """The table in a file of a run; ``parse`` is given the file, or its bytes.
+
+    An object store that fails amid a file looks like a file that is damaged. So the
+    file is read whole then, which tells them apart.
+    """
+    try:
+        return parse(source_of(path))
+    except (OSError, pa.ArrowException, KeyError) as error:
+        if isinstance(path, Path) or isinstance(error, FileNotFoundError):
+            raise _unreadable(path, error) from None
+    try:
+        return parse(pa.BufferReader(path.read_bytes()))
+    except (OSError, pa.ArrowException, KeyError) as error:
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Place, error: Exception) -> NotARun:
+    """Why a file of a run is of no use, and what to do; a damaged one is removed."""
+    if isinstance(error, FileNotFoundError):
+        return NotARun(
+            f"{path} is not there, and a manifest of its name says that it is; remove "
+            f"the manifest, and give the soak's command again: it makes what is "
+            f"missing."
+        )
+    if isinstance(error, OSError) and error.errno:
+        return NotARun(
+            f"{path} cannot be read ({os.strerror(error.errno)}); see to that, and "
+            f"give the same command again."
+        )
     why = str(error).splitlines()[0] if str(error) else type(error).__name__
     return NotARun(
         f"{path} cannot be read ({why[:200]}); remove it and the manifest of its name, "

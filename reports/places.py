@@ -22,7 +22,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from crashmq.reports.errors import BadRequest, EnvironmentMissing, cannot_write
+from crashmq.reports.errors import (
+    BadRequest,
+    EnvironmentMissing,
+    ReportError,
+    cannot_write,
+)
 
 REMOTE = ("s3", "s3a", "gs")
 _WHY_MAX = 300
@@ -135,8 +140,15 @@ class Remote:
 
     @property
     def filesystem(self) -> Any:
-        """The ``pyarrow.fs`` file system for it; one for each process."""
-        return _filesystem(self.scheme, self.path.partition("/")[0], self.options)
+        """The ``pyarrow.fs`` file system for it; one for each process.
+
+        Raises:
+            BadRequest: its options are none of that kind of store, say.
+        """
+        try:
+            return _filesystem(self.scheme, self.path.partition("/")[0], self.options)
+        except ValueError as error:
+            raise _no_address(self, error) from None
 
     def _info(self) -> Any:
         with _asked(self):
@@ -225,15 +237,28 @@ def _asked(place: Remote, *, to_write: bool = False) -> Iterator[None]:
     """Turn an error of an object store into a sentence."""
     try:
         yield
+    except ReportError:
+        raise
     except FileNotFoundError:
         if to_write:
             raise cannot_write(place.parent, "no bucket") from None
         raise
     except OSError as error:
-        why = str(error).splitlines()[0][:_WHY_MAX] if str(error) else "no answer"
+        why = _why(error) or "no answer"
         if to_write:
             raise cannot_write(place.parent, why) from None
         raise EnvironmentMissing(f"{place} cannot be read: {why}") from None
+    except ValueError as error:
+        raise _no_address(place, error) from None
+
+
+def _no_address(place: Remote, error: Exception) -> BadRequest:
+    return BadRequest(f"{place} is no address of a place: {_why(error)}; correct it.")
+
+
+def _why(error: Exception) -> str:
+    """The first line of what pyarrow says, shortened."""
+    return (str(error).splitlines() or [""])[0][:_WHY_MAX]
 
 
 @cache

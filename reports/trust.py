@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from crashmq.reports.errors import NotARun
+from crashmq.reports.errors import NotARun, ReportError
 from crashmq.reports.places import Place
 
 FILE_SIZE_MAX = 16 * 1024 * 1024
@@ -32,6 +32,7 @@ def read_object(path: Place) -> dict[str, Any]:
     Raises:
         NotARun: it is no regular file, larger than any run needs, or has no JSON
             object.
+        ReportError: an object store does not answer, or its address is none.
     """
     try:
         if path.exists() and not path.is_file():
@@ -39,9 +40,9 @@ def read_object(path: Place) -> dict[str, Any]:
         if path.stat().st_size > FILE_SIZE_MAX:
             raise NotARun(_said(path, f"is larger than {FILE_SIZE_MAX // 1024**2} MiB"))
         value = json.loads(path.read_text(encoding="utf-8"))
+    except ReportError:
+        raise
     except (OSError, ValueError, RecursionError) as error:
-        if isinstance(error, NotARun):
-            raise
         why = f"cannot be read ({reason(error)})"
         raise NotARun(_said(path, why)) from None
     if not isinstance(value, dict):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -241,3 +243,19 @@ def test_a_file_that_spark_cannot_read_is_one_sentence(
 
     with pytest.raises(NotARun, match=f"Spark cannot read file:.*{file.name}; `cras"):
         of_spark(session, out).findings()
+
+
+def test_a_file_that_the_disk_does_not_give_is_not_to_be_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = store.write_run(tmp_path, SampleTask(), 50)
+
+    def refuse(path: Path) -> Any:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+
+    monkeypatch.setattr(aggregates, "source_of", refuse)
+    with pytest.raises(NotARun) as refusal:
+        aggregates.LocalAggregates(out)
+
+    assert "cannot be read (Input/output error); see to that" in str(refusal.value)
+    assert "remove" not in str(refusal.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -131,3 +132,48 @@ def test_an_interrupt_while_an_object_is_opened_leaves_it_whole(
             there.write_bytes(b"{}")
 
     assert there.read_bytes() == b"{}"
+
+
+class Failing(io.BytesIO):
+    """An object whose store is gone once it is open."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        raise OSError("AWS Error NETWORK_CONNECTION: it is gone")
+
+
+@pytest.mark.parametrize("opened", [1, 2])
+def test_a_store_that_fails_amid_a_file_damages_none(
+    at: str, monkeypatch: pytest.MonkeyPatch, opened: int
+) -> None:
+    there = place_of(address_of(at, "runs/failing"))
+    run(there, 60)
+    assert isinstance(there, Remote)
+    real = there.filesystem
+    failing = [Failing(b"x" * 5000) for _ in range(opened)]
+
+    class FailsAtFirst:
+        def open_input_file(self, path: str) -> Any:
+            return failing.pop() if failing else real.open_input_file(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(places, "_filesystem", lambda *_: FailsAtFirst())
+        if opened == 1:
+            assert aggregates.manifest_at(there, Shard(0, 50)).num_rows == 1
+        else:
+            with pytest.raises(
+                EnvironmentMissing, match=r"cannot be read: .* is gone$"
+            ):
+                aggregates.manifest_at(there, Shard(0, 50))
+
+
+def test_an_object_that_is_damaged_is_told_to_be_removed(at: str) -> None:
+    there = place_of(address_of(at, "runs/damaged"))
+    run(there, 60)
+    manifest = there / "manifests" / "0000000000-0000000050.parquet"
+    assert isinstance(manifest, Remote)
+    manifest.write_bytes(manifest.read_bytes()[:-9])
+
+    result = crashmq("report", there)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "; remove it and the manifest of its name, and give" in result.stderr

@@ -4,7 +4,9 @@ import pickle
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from crashmq.harness.cli import main
 from crashmq.reports.errors import BadRequest
 from crashmq.reports.places import Remote, listed, place_of
 
@@ -44,3 +46,24 @@ def test_what_lies_in_a_place_is_told_by_name(tmp_path: Path) -> None:
 
     assert [place.name for place in found] == ["a.json", "b.json"]
     assert listed(tmp_path / "nowhere") == []
+
+
+@pytest.mark.parametrize("command", ["report", "nights", "compact"])
+@pytest.mark.parametrize(
+    ("address", "says"),
+    [
+        ("s3://bucket/run?reigon=x", "Unexpected query parameter in S3 URI: 'reigon'"),
+        ("s3://bucket/run?region=x&scheme=ftp", "Invalid S3 connection scheme 'ftp'"),
+        ("s3://b%zz/run?region=x", "Cannot parse URI: "),
+    ],
+)
+def test_an_address_with_a_wrong_option_is_one_sentence(
+    command: str, address: str, says: str
+) -> None:
+    pytest.importorskip("pyarrow.fs", reason="pyarrow is not installed")
+
+    result = CliRunner().invoke(main, [command, address])
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    (sentence,) = result.stderr.splitlines()
+    assert f"is no address of a place: {says}" in sentence
