@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crashmq.reports.aggregates import manifest_at, table_at
+from crashmq.reports.aggregates import manifest_at, size_of, table_at
 from crashmq.reports.arrow import arrow_schema
 from crashmq.reports.errors import BadRequest
 from crashmq.reports.files import RUN_FORMAT, changing, read_run_file
@@ -48,7 +48,7 @@ def compact(out: Place, file_size: int = FILE_SIZE) -> Compacted:
     """Join a run's shards until their rows are about ``file_size`` bytes.
 
     Raises:
-        NotARun: ``out`` has no run, or a damaged file.
+        NotARun: ``out`` has no run, or a file is damaged or not there.
         BadRequest: it is of format 1, which has no manifests.
         CannotWrite: the disk is full, say; the run is unchanged.
     """
@@ -73,7 +73,7 @@ def _together(
     some: list[Shard] = []
     size = 0
     for shard in shards:
-        own = (out / EPISODES_DIR / name_of(shard)).stat().st_size
+        own = size_of(out / EPISODES_DIR / name_of(shard))
         has_gap = bool(some) and some[-1].end != shard.first_episode
         has_gap |= not is_bound(shard.end)
         if some and (has_gap or size + own > file_size):

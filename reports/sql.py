@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 from pyarrow import dataset
 
-from crashmq.reports.aggregates import manifests, row_files
+from crashmq.reports.aggregates import manifests, row_files, size_of
 from crashmq.reports.arrow import arrow_schema
 from crashmq.reports.errors import BadRequest
 from crashmq.reports.files import read_run_file
@@ -29,7 +29,7 @@ def answer(out: Place, question: str) -> str:
     """The result of a ``select`` on the views of a run, as a table in text.
 
     Raises:
-        NotARun: no run was written to ``out``.
+        NotARun: no run was written to ``out``, or a file of it is not there.
         BadRequest: DuckDB refused the query.
     """
     read_run_file(out)
@@ -37,13 +37,13 @@ def answer(out: Place, question: str) -> str:
         _make_views(connection, out)
         try:
             found = connection.sql(question)
+            return str(found) if found is not None else ""  # which carries it out
         except duckdb.Error as error:
             said = str(error).splitlines()[0]
             raise BadRequest(
                 f"{said}. Views: episodes, manifests, {', '.join(SUMS)}; docs/runs.md "
                 f"says what is in them."
             ) from None
-        return str(found) if found is not None else ""
 
 
 def _make_views(connection: duckdb.DuckDBPyConnection, out: Place) -> None:
@@ -63,5 +63,7 @@ def _make_views(connection: duckdb.DuckDBPyConnection, out: Place) -> None:
         rows = dataset.dataset(names, schema, "parquet", filesystem=out.filesystem)
         connection.register("episodes", rows)
     elif files:
+        for path in files:
+            size_of(path)  # DuckDB would call a path that leads nowhere a pattern
         paths = [str(path) for path in files]
         connection.read_parquet(paths, union_by_name=True).create_view("episodes")

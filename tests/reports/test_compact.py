@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from sample_run import SampleTask
 
+from crashmq.harness.cli import main
 from crashmq.reports.errors import BadRequest
 from crashmq.reports.records import Shard
 from crashmq.reports.run_dir import committed, name_of
@@ -110,3 +112,18 @@ def test_an_old_run_stays_as_it_is(tmp_path: Path) -> None:
 
     with pytest.raises(BadRequest, match="older crashmq; it stays as it is"):
         compacting.compact(out)
+
+
+@pytest.mark.parametrize("kind", ["report", "compact", "sql"])
+def test_rows_that_are_not_there_are_one_sentence(tmp_path: Path, kind: str) -> None:
+    out = store.write_run(tmp_path, SampleTask(break_every=7), 60)
+    file = out / "episodes" / name_of(Shard(0, 50))
+    file.unlink()
+    asked = ["select count(*) from episodes"] if kind == "sql" else []
+
+    result = CliRunner().invoke(main, [kind, str(out), *asked])
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    (sentence,) = result.stderr.splitlines()
+    assert f"{file} is not there, and a manifest of its name says that" in sentence
+    assert len(committed(out)) == 2

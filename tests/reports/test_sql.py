@@ -56,3 +56,15 @@ def test_a_directory_without_a_run_answers_nothing(tmp_path: Path) -> None:
 def test_the_document_is_what_the_classes_say() -> None:
     """Else write it again: python -m crashmq.reports.run_document > docs/runs.md."""
     assert (ROOT / "docs" / "runs.md").read_text() == run_document.document()
+
+
+def test_a_question_that_goes_wrong_as_it_is_answered_is_one_sentence(
+    tmp_path: Path,
+) -> None:
+    out = store.write_run(tmp_path / "out", SampleTask(), 50)
+    question = "select cast(outcome as int) from episodes"
+
+    result = CliRunner().invoke(main, ["sql", str(out), question])
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Could not convert string 'passed' to INT32" in result.stderr
