@@ -7,6 +7,7 @@ run of format 1 has no manifests, so they are computed from its rows each time.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -41,7 +42,7 @@ class Aggregates(Protocol):
         """Sum of the SHA-256 of every episode's observations; "" without an episode."""
 
     def findings(self) -> list[Finding]:
-        """One row for each distinct failure: its smallest episode, and their number.
+        """One row for each distinct failure: its smallest episode, and their numbers.
 
         Failures are distinguished by signature. An episode without one (its process
         died or timed out) gets its outcome and scenario as its signature.
@@ -72,11 +73,11 @@ class LocalAggregates:
     def findings(self) -> list[Finding]:
         """See ``Aggregates``."""
         smallest: dict[str, tuple[int, int, Place]] = {}
-        times: dict[str, int] = {}
+        times: dict[str, Counter[str]] = {}
         for path in self._with_failures:
             for row in _rows(path, _TELLING, pc.field("outcome") != PASSED):
                 signature = _signature(row)
-                times[signature] = times.get(signature, 0) + 1
+                times.setdefault(signature, Counter())[row["scenario"]] += 1
                 found = (row["steps"], row["episode_id"], path)
                 smallest[signature] = min(smallest.get(signature, found), found)
         return [
@@ -194,7 +195,9 @@ def _signature(row: Mapping[str, Any]) -> str:
     return row["signature"] or f"{row['outcome'].replace(':', '-')}-{row['scenario']}"
 
 
-def _finding(signature: str, row: Mapping[str, Any], times: int) -> Finding:
+def _finding(
+    signature: str, row: Mapping[str, Any], times: Mapping[str, int]
+) -> Finding:
     broken = [each for each in row["verdicts"] if each["outcome"] != PASSED]
     told = min(
         ((each["step"], each["law"], each["op"], each["message"]) for each in broken),
@@ -202,7 +205,7 @@ def _finding(signature: str, row: Mapping[str, Any], times: int) -> Finding:
     )
     values: dict[str, Any] = {name: row[name] for name in _OF_A_FINDING}
     values |= zip(("step", "law", "op", "message"), told, strict=True)
-    return Finding(signature=signature, episodes=times, **values)
+    return Finding(signature=signature, scenarios=dict(sorted(times.items())), **values)
 
 
 def _parsed(path: Place, parse: Callable[[Any], pa.Table]) -> pa.Table:

@@ -51,7 +51,10 @@ class LawExcuses:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One distinct failure: its smallest episode, and how many share its signature."""
+    """One distinct failure: its smallest episode, and how many share its signature.
+
+    ``scenarios`` has the number of its episodes in each scenario that met it, by name.
+    """
 
     signature: str
     outcome: str
@@ -69,7 +72,12 @@ class Finding:
     op: str
     message: str
     events: list[dict[str, Any]]
-    episodes: int
+    scenarios: dict[str, int]
+
+    @property
+    def episodes(self) -> int:
+        """The number of its episodes, in all scenarios."""
+        return sum(self.scenarios.values())
 
 
 @dataclass(frozen=True, slots=True)

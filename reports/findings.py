@@ -12,10 +12,10 @@ from pyspark.sql import functions as F  # noqa: N812  # the field's name for it
 
 
 def findings(episodes: DataFrame) -> DataFrame:
-    """One row for each distinct failure: its smallest episode, and their number.
+    """One row for each distinct failure: its smallest episode, and their numbers.
 
     (signature, outcome, law, scenario, subject, mutant, seed, setup, program, digest,
-    episode_id, steps, step, op, message, events, episodes); step, op and message are
+    episode_id, steps, step, op, message, events, scenarios); step, op and message are
     those of the first violation, -1 and "" without one.
     """
     return (
@@ -26,7 +26,7 @@ def findings(episodes: DataFrame) -> DataFrame:
         .select(
             *("signature", "outcome", "law", "scenario", "subject", "mutant"),
             *("seed", "setup", "program", "digest", "episode_id", "steps", "step"),
-            *("op", "message", "events", "episodes"),
+            *("op", "message", "events", "scenarios"),
         )
     )
 
@@ -59,12 +59,15 @@ def with_breach(failures: DataFrame) -> DataFrame:
 def smallest_per_signature(failures: DataFrame) -> DataFrame:
     """For each signature the failure with the fewest steps; ties: lower id.
 
-    Adds ``episodes``, the number that share the signature.
+    Adds ``scenarios``, the number that share the signature, by scenario.
     """
     alike = Window.partitionBy("signature")
     smallest_first = alike.orderBy("steps", "episode_id")
+    there = F.count("*").over(Window.partitionBy("signature", "scenario"))
+    numbers = F.collect_set(F.struct("scenario", "times")).over(alike)
     return (
-        failures.withColumn("episodes", F.count("*").over(alike))
+        failures.withColumn("times", there)
+        .withColumn("scenarios", F.map_from_entries(F.array_sort(numbers)))
         .withColumn("rank", F.row_number().over(smallest_first))
         .where(F.col("rank") == 1)
         .drop("rank")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from crashmq.reports.figures import Figures, unseen_share
@@ -26,18 +26,22 @@ ASKED, NEVER, EXCUSED = "asked", "never checked", "mostly excused"
 _MISSED_BY_CHANCE = 0.01
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
-Excuse = Callable[[str, str], str]
+Excuse = Callable[[str, Iterable[str]], str]
 Place = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """A failure in one night, and the number of its episodes."""
+    """A failure in one night, and the number of its episodes by scenario."""
 
     law: str
-    scenario: str
     outcome: str
-    episodes: int
+    scenarios: Mapping[str, int]
+
+    @property
+    def episodes(self) -> int:
+        """The number of its episodes, in all scenarios."""
+        return sum(self.scenarios.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,7 @@ class Followed:
     """One failure through the nights.
 
     Attributes:
+        scenarios: those in which the last night that found it did so.
         episodes: for each night, the number of its episodes; None if the night could
             not have found it.
         excuse: the baseline's text about it, "" if no entry accepts it.
@@ -99,7 +104,7 @@ class Followed:
 
     signature: str
     law: str
-    scenario: str
+    scenarios: tuple[str, ...]
     outcome: str
     state: str
     first_seen: str
@@ -224,7 +229,7 @@ def night_of(name: str, figures: Figures, began: str = "", revision: str = "") -
         ),
         elapsed_s=figures.elapsed_s,
         met={
-            one.signature: Met(one.law, one.scenario, one.outcome, one.episodes)
+            one.signature: Met(one.law, one.outcome, one.scenarios)
             for one in figures.findings
         },
         places=places,
@@ -240,7 +245,7 @@ def side_by_side(nights: Sequence[Night], excuse: Excuse = lambda *_: "") -> Nig
 
     Args:
         nights: at least one.
-        excuse: returns the baseline's text for a failure's law and scenario; "" for
+        excuse: returns the baseline's text for a failure's law and scenarios; "" for
             none.
     """
     ordered = tuple(sorted(nights, key=lambda night: (night.when, night.name)))
@@ -263,7 +268,7 @@ def without_earlier(nights: Nights, columns: int) -> Nights:
 def _followed(signature: str, nights: Sequence[Night], excuse: Excuse) -> Followed:
     seen = [night for night in nights if signature in night.met]
     met = seen[-1].met[signature]
-    scenarios = {night.met[signature].scenario for night in seen}
+    scenarios = {name for night in seen for name in night.met[signature].scenarios}
     subjects = {night.run["subject"] for night in seen}
     asked = [
         night.run["subject"] in subjects and bool(scenarios & set(night.scenarios))
@@ -279,13 +284,13 @@ def _followed(signature: str, nights: Sequence[Night], excuse: Excuse) -> Follow
     return Followed(
         signature=signature,
         law=met.law,
-        scenario=met.scenario,
+        scenarios=tuple(met.scenarios),
         outcome=met.outcome,
         state=_state(episodes, chance),
         first_seen=seen[0].name,
         last_seen=seen[-1].name,
         episodes=episodes,
-        excuse=excuse(met.law, met.scenario),
+        excuse=excuse(met.law, met.scenarios),
         missed_by_chance=chance,
     )
 

@@ -29,13 +29,18 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A distinct failure in the summary; ``case`` is "" if no case file was saved."""
+    """A distinct failure in the summary; ``case`` is "" if no case file was saved.
+
+    ``scenario`` is that of its smallest episode; ``scenarios`` has the number of its
+    episodes in each, by name.
+    """
 
     signature: str
     outcome: str
     law: str
     sentence: str
     scenario: str
+    scenarios: dict[str, int]
     episodes: int
     episode_id: int
     steps: int
@@ -283,6 +288,7 @@ def _failure(found: Finding, cases: Mapping[str, str], figures: Figures) -> Fail
         law=found.law,
         sentence=figures.declared.laws.get(found.law, ""),
         scenario=found.scenario,
+        scenarios=found.scenarios,
         episodes=found.episodes,
         episode_id=found.episode_id,
         steps=found.steps,

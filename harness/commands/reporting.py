@@ -102,7 +102,7 @@ def _background(figures: Figures, out: Place, baseline: Baseline) -> Background:
     excused = {
         found.signature: told
         for found in figures.findings
-        if (told := baseline.excuse(found.law, found.scenario))
+        if (told := baseline.excuse(found.law, found.scenarios))
     }
     expired = tuple(one.sentence for one in baseline.expired)
     if not _NIGHT.match(out.absolute().name):

@@ -43,7 +43,7 @@ def write_soak_junit(figures: Figures, summary: Summary, path: Path) -> None:
                 )
                 add_test(suite, scenario, f"reaches {gap.name}", Outcome(ERROR, why))
         for one in summary.unjudged_failures:
-            if one.scenario == scenario:
+            if scenario in one.scenarios:
                 add_test(suite, scenario, one.signature, _unjudged(one))
     suite = junit.add_suite("the run")
     done, planned = summary.episodes, summary.episodes_planned
@@ -66,7 +66,7 @@ def _laws_of(
             tests[row.law] = Outcome(SKIPPED if is_known else FAILURE, _ELSEWHERE)
         elif row.checks:
             tests[row.law] = None
-    here = [one for one in summary.distinct_failures if one.scenario == scenario]
+    here = [one for one in summary.distinct_failures if scenario in one.scenarios]
     for name in dict.fromkeys(one.law or one.signature for one in here):
         alike = [one for one in here if name in (one.law, one.signature)]
         tests[name] = _violated(alike)
@@ -90,10 +90,11 @@ def _unjudged(one: Failure) -> Outcome:
 
 def _told(one: Failure) -> str:
     """The message, how often and where, and the command that replays it."""
+    met_in = f" in {', '.join(one.scenarios)}" if len(one.scenarios) > 1 else ""
     lines = [
         one.message,
-        f"{one.episodes:,} episodes of signature {one.signature}; the smallest: "
-        f"episode {one.episode_id}, {one.steps} steps",
+        f"{one.episodes:,} episodes of signature {one.signature}{met_in}; the "
+        f"smallest: {one.scenario} episode {one.episode_id}, {one.steps} steps",
         f"nights: {one.history}" if one.history else "",
         f"replay: crashmq replay {shlex.quote(one.case)}" if one.case else "",
     ]

@@ -26,6 +26,8 @@ def tell(summary: Summary, out: Place, cases: dict[str, str]) -> None:
         say(f"  {failure.signature} in {times}: {law.rstrip(':')}")
         if where:
             say(f"    seen    {where[0].strip()}")
+        if len(failure.scenarios) > 1:
+            say(f"    met in  {', '.join(failure.scenarios)}")
         if failure.history:
             say(f"    nights  {failure.history}")
         if failure.excused:

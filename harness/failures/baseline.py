@@ -55,8 +55,17 @@ class Baseline:
     current: tuple[Known, ...] = ()
     expired: tuple[Known, ...] = ()
 
-    def excuse(self, law: str, scenario: str) -> str:
-        """Why a failure is excused, and until when; "" if it is not."""
+    def excuse(self, law: str, scenarios: Iterable[str]) -> str:
+        """Why a failure is excused, and until when; "" if it is not.
+
+        Args:
+            law: the one it violates.
+            scenarios: all that met it; each needs an entry that is for it.
+        """
+        told = [self._excuse_in(scenario, law) for scenario in scenarios]
+        return "; ".join(dict.fromkeys(told)) if all(told) else ""
+
+    def _excuse_in(self, scenario: str, law: str) -> str:
         told = (one for one in self.current if one.is_of(law, scenario))
         return next((f"{one.reason}, until {one.expires}" for one in told), "")
 

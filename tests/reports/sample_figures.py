@@ -63,7 +63,11 @@ def point(**changes: Any) -> CrashPoint:
 
 
 def finding(**changes: Any) -> Finding:
-    """CL-1 broken at step 2 of 4, but for ``changes``."""
+    """CL-1 broken at step 2 of 4, in six episodes of one scenario, but for ``changes``.
+
+    ``episodes`` is how many of that scenario.
+    """
+    times, scenario = changes.pop("episodes", 6), changes.get("scenario", "power_loss")
     row = Finding(
         signature="CL-1-Restart",
         outcome="violated",
@@ -81,6 +85,6 @@ def finding(**changes: Any) -> Finding:
         op="Restart",
         message="CL-1 is broken",
         events=[],
-        episodes=6,
+        scenarios={scenario: times},
     )
     return replace(row, **changes)

@@ -157,6 +157,18 @@ def test_the_smallest_episode_speaks_for_its_signature(tmp_path: Path) -> None:
     assert found.message == "CQ-3 is broken"
 
 
+def test_a_finding_has_the_number_of_its_episodes_in_each_scenario(
+    tmp_path: Path,
+) -> None:
+    scenarios = ["power_loss", "clean_restart", "power_loss"]
+    episodes = [violated(n, scenario=name) for n, name in enumerate(scenarios)]
+
+    (found,) = findings_of(tmp_path / "out", *episodes)
+
+    assert [*found.scenarios.items()] == [("clean_restart", 1), ("power_loss", 2)]
+    assert (found.scenario, found.episodes) == ("power_loss", 3)
+
+
 @pytest.mark.slow
 def test_two_signatures_are_two_findings(tmp_path: Path) -> None:
     episodes = [violated(0), violated(1, signature="CQ-3-During")]

@@ -30,7 +30,7 @@ def test_the_smallest_episode_speaks_for_its_signature(
 
     (found,) = findings.findings(frame_of(episodes)).collect()
 
-    assert (found.episode_id, found.steps, found.episodes) == (2, 7, 6)
+    assert (found.episode_id, found.steps, found.scenarios) == (2, 7, {"power_loss": 6})
     assert (found.law, found.step, found.op) == ("CQ-3", 2, "Restart")
     assert found.message == "CQ-3 is broken"
 
@@ -61,7 +61,7 @@ def test_an_episode_whose_process_died_is_a_finding_without_a_law(
     (found,) = findings.findings(frame_of(episodes)).collect()
 
     assert found.signature == "signal-11-power_loss"
-    assert (found.episode_id, found.episodes) == (3, 2)
+    assert (found.episode_id, found.scenarios) == (3, {"power_loss": 2})
     assert (found.law, found.step, found.message) == ("", -1, "")
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import pytest
 from sample_figures import clean, finding, point, totals
 
+from crashmq.harness.failures.baseline import Baseline, Known
 from crashmq.reports.figures import Figures
 from crashmq.reports.nights import (
     BACK,
@@ -91,14 +94,24 @@ def test_a_night_that_did_not_ask_says_nothing() -> None:
 def test_what_the_baseline_excuses_is_no_reason_for_red() -> None:
     nights = [night(1), night(2, times=50)]
 
-    def excuse(law: str, scenario: str) -> str:
-        return "being mended" if (law, scenario) == ("CL-1", "power_loss") else ""
+    def excuse(law: str, scenarios: Iterable[str]) -> str:
+        return "being mended" if (law, *scenarios) == ("CL-1", "power_loss") else ""
 
     told = side_by_side(nights, excuse)
 
     assert (side_by_side(nights).exit_code, told.exit_code) == (1, 0)
     assert told.failures[0].told == "new; baseline: being mended"
     assert "1 new (1 excused by the baseline)" in told.verdict
+
+
+def test_what_the_baseline_excuses_in_one_scenario_is_red_in_another() -> None:
+    met = [finding(scenarios={"clean_restart": 1, "power_loss": 50})]
+    entry = Known("CL-1", "being mended", date(2026, 12, 31), "power_loss")
+
+    told = side_by_side([night(1, findings=met)], Baseline((entry,)).excuse)
+
+    assert (told.exit_code, told.failures[0].excuse) == (1, "")
+    assert told.failures[0].scenarios == ("clean_restart", "power_loss")
 
 
 @pytest.mark.parametrize(

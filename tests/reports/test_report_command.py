@@ -36,6 +36,25 @@ def test_a_run_is_told_to_ci_servers_in_xml(
 
 
 @pytest.mark.slow
+def test_an_entry_for_one_scenario_excuses_no_failure_that_others_met_too(
+    tmp_path: Path,
+) -> None:
+    out = store.write_run(tmp_path / "run", SampleTask(break_every=25))
+    baseline = tmp_path / "known.toml"
+    entry = '[[known]]\nlaw = "CQ-3"\nreason = "open"\nexpires = 9999-12-31\n'
+    baseline.write_text(entry + 'scenario = "power_loss"\n')
+
+    one = report(out, "--baseline", baseline)
+    baseline.write_text(baseline.read_text() + entry + 'scenario = "clean_restart"\n')
+    both = report(out, "--baseline", baseline)
+
+    assert (one.exit_code, both.exit_code) == (1, 0), one.output + both.output
+    assert "    met in  clean_restart, power_loss\n" in one.stdout
+    assert "    known   " not in one.stdout
+    assert "    known   open, until 9999-12-31\n" in both.stdout
+
+
+@pytest.mark.slow
 def test_a_page_for_a_job_is_the_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sample_figures import clean, finding
+from sample_figures import clean, finding, totals
 
 from crashmq.harness.commands.soak_junit import write_soak_junit
 from crashmq.reports.figures import Background, Figures
@@ -73,6 +73,22 @@ def test_what_the_baseline_accepts_hides_no_other_failure_of_the_law(
     run = clean(laws=BROKEN, findings=both, background=KNOWN)
 
     assert outcomes(written(run, tmp_path)) == {"power_loss: CL-1": "failure, another"}
+
+
+def test_a_failure_of_several_scenarios_is_a_failure_in_each(tmp_path: Path) -> None:
+    both = [totals(), totals(scenario="other")]
+    met = finding(scenarios={"other": 2, "power_loss": 6})
+
+    suites = written(clean(scenarios=both, findings=[met]), tmp_path)
+
+    assert outcomes(suites) == {
+        "power_loss: CL-1": "failure, CL-1 is broken",
+        "other: CL-1": "failure, CL-1 is broken",
+        "other: reaches never.asked": "error, other requires probe never.asked, "
+        "which was not reached",
+    }
+    (text, _) = [one.text or "" for one in suites.iter("failure")]
+    assert "8 episodes of signature CL-1-Restart in other, power_loss; the" in text
 
 
 def test_a_law_that_broke_in_several_ways_is_one_test_that_tells_them_all(
