@@ -21,7 +21,7 @@ from crashmq.reports.errors import NotARun
 from crashmq.reports.figures import Finding
 from crashmq.reports.files import RUN_FORMAT, read_run_file
 from crashmq.reports.places import Place, source_of
-from crashmq.reports.records import EpisodeRecord, Shard, ShardRecord
+from crashmq.reports.records import EpisodeRecord, Shard, ShardRecord, signature_of
 from crashmq.reports.run_dir import EPISODES_DIR, MANIFESTS_DIR, committed, name_of
 from crashmq.reports.sums import PASSED, SUMS, added_up, manifest_of, rows_of, summed
 
@@ -44,8 +44,7 @@ class Aggregates(Protocol):
     def findings(self) -> list[Finding]:
         """One row for each distinct failure: its smallest episode, and their numbers.
 
-        Failures are distinguished by signature. An episode without one (its process
-        died or timed out) gets its outcome and scenario as its signature.
+        Failures are distinguished by ``signature_of`` their rows.
         """
 
 
@@ -76,7 +75,9 @@ class LocalAggregates:
         times: dict[str, Counter[str]] = {}
         for path in self._with_failures:
             for row in _rows(path, _TELLING, pc.field("outcome") != PASSED):
-                signature = _signature(row)
+                signature = signature_of(
+                    row["outcome"], row["signature"], row["scenario"]
+                )
                 times.setdefault(signature, Counter())[row["scenario"]] += 1
                 found = (row["steps"], row["episode_id"], path)
                 smallest[signature] = min(smallest.get(signature, found), found)
@@ -189,10 +190,6 @@ def _row(path: Place, number: int) -> dict[str, Any]:
     names = [name for name in schema.names if name not in lists_since(schema)]
     (row,) = _rows(path, names, pc.field("episode_id") == number)
     return row
-
-
-def _signature(row: Mapping[str, Any]) -> str:
-    return row["signature"] or f"{row['outcome'].replace(':', '-')}-{row['scenario']}"
 
 
 def _finding(

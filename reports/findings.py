@@ -1,8 +1,7 @@
 """The distinct failures of a run, computed by Spark.
 
-``episodes`` has the columns of ``EpisodeRecord``. Failures are distinguished by
-signature; an episode without one that did not pass (its process died or timed out) gets
-its outcome and scenario as its signature.
+``episodes`` has the columns of ``EpisodeRecord``. Failures are distinguished as by
+``records.signature_of``.
 """
 
 from __future__ import annotations
@@ -37,9 +36,12 @@ def only_not_passed(episodes: DataFrame) -> DataFrame:
 
 
 def with_signature(failures: DataFrame) -> DataFrame:
-    """Fill an empty ``signature`` from outcome and scenario."""
-    named = F.concat_ws("-", F.translate("outcome", ":", "-"), "scenario")
-    signature = F.when(F.col("signature") == "", named).otherwise(F.col("signature"))
+    """Make ``signature`` what ``records.signature_of`` makes of it."""
+    signed = F.col("signature") != ""
+    named = F.when(signed, F.col("signature")).otherwise(F.col("scenario"))
+    unjudged = F.concat_ws("-", F.translate("outcome", ":", "-"), named)
+    is_plain = (F.col("outcome") == "violated") & signed
+    signature = F.when(is_plain, F.col("signature")).otherwise(unjudged)
     return failures.withColumn("signature", signature)
 
 

@@ -130,6 +130,23 @@ class EpisodeRecord:
     states: list[StateCount] = field(default_factory=list)
 
 
+def signature_of(outcome: str, signature: str, scenario: str) -> str:
+    """The text by which episodes that did not pass are grouped.
+
+    An episode that was not judged has its outcome in it, so that it stands for no
+    violation and a violation for none of these. One without a signature (its process
+    died or timed out) has its scenario.
+
+    Args:
+        outcome: of the row.
+        signature: of the row, "" if it has none.
+        scenario: of the row.
+    """
+    if outcome == "violated" and signature:
+        return signature
+    return f"{outcome.replace(':', '-')}-{signature or scenario}"
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Shard:
     """Consecutive episodes that are run, and committed, together."""

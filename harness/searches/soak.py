@@ -41,6 +41,7 @@ from crashmq.reports.records import (
     EpisodeRecord,
     Shard,
     VerdictRecord,
+    signature_of,
 )
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 from crashmq.scenarios.programs.searching import searched_program
@@ -284,7 +285,7 @@ class Tally:
         for hit in record.probes:
             self.probes[hit.probe] = self.probes.get(hit.probe, 0) + hit.hits
         if record.outcome != Outcome.PASSED.value:
-            signature = record.signature or f"{record.outcome}-{record.scenario}"
+            signature = signature_of(record.outcome, record.signature, record.scenario)
             self.failures.setdefault(signature, record)
 
     @property

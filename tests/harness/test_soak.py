@@ -198,20 +198,22 @@ def test_a_start_at_the_end_that_fails_has_the_signature_of_any_start() -> None:
 
 def test_a_tally_counts_and_keeps_the_first_of_each_failure() -> None:
     tally = Tally()
-    for number, outcome in enumerate(["passed", "violated", "violated", "timeout"]):
+    outcomes = ["passed", "unknown", "violated", "violated", "timeout"]
+    for number, outcome in enumerate(outcomes):
         record = violated_at(PROGRAM, 1).record
         record.episode_id, record.outcome = number, outcome
-        record.signature = "CQ-3-Restart" if outcome == "violated" else ""
+        record.signature = "" if outcome in ("passed", "timeout") else "CQ-3-Restart"
         record.verdicts = [VerdictRecord("CQ-3", 4, 0, "passed")]
         record.excuses = [ExcuseCount("CQ-3", "alone", 3)]
         tally.add(record)
 
-    assert (tally.episodes, tally.violated, tally.unjudged) == (4, 2, 1)
-    assert tally.checks == {"CQ-3": 16}
-    assert tally.excuses == {("CQ-3", "alone"): 12}
+    assert (tally.episodes, tally.violated, tally.unjudged) == (5, 2, 2)
+    assert tally.checks == {"CQ-3": 20}
+    assert tally.excuses == {("CQ-3", "alone"): 15}
     assert {name: one.episode_id for name, one in tally.failures.items()} == {
-        "CQ-3-Restart": 1,
-        "timeout-power_loss": 3,
+        "unknown-CQ-3-Restart": 1,
+        "CQ-3-Restart": 2,
+        "timeout-power_loss": 4,
     }
 
 

@@ -178,6 +178,20 @@ def test_two_signatures_are_two_findings(tmp_path: Path) -> None:
     assert [row.signature for row in found] == ["CQ-3-During", "CQ-3-Restart"]
 
 
+def test_an_episode_that_was_not_judged_hides_no_violation(tmp_path: Path) -> None:
+    unknown = VerdictRecord("CQ-3", 1, 1, "unknown", 2, "Put", "the law raised")
+    unjudged = violated(0, outcome="unknown", steps=1, verdicts=[unknown])
+
+    judged, other = findings_of(tmp_path / "out", unjudged, violated(1), violated(2))
+
+    assert (judged.signature, other.signature) == (
+        "CQ-3-Restart",
+        "unknown-CQ-3-Restart",
+    )
+    assert (judged.outcome, judged.episode_id, judged.episodes) == ("violated", 1, 2)
+    assert (other.outcome, other.episode_id, other.episodes) == ("unknown", 0, 1)
+
+
 def test_of_several_broken_laws_the_first_breach_is_told(tmp_path: Path) -> None:
     episode = violated(0, verdicts=[broken("REC-1", 5), broken("CQ-3", 3)])
 
@@ -199,7 +213,7 @@ def test_an_episode_whose_process_died_is_a_finding_without_a_law(
 
 
 def mixed() -> list[EpisodeRecord]:
-    """Sixty episodes with every kind of failure."""
+    """Sixty-one episodes with every kind of failure."""
     unknown = VerdictRecord("OFF-1", 1, 0, "unknown", 2, "Put", "the law raised")
     return [BROKEN.episode(n) for n in range(53)] + [
         violated(53, verdicts=[broken("REC-1", 5), broken("CQ-3", 3)]),
@@ -209,6 +223,7 @@ def mixed() -> list[EpisodeRecord]:
         an_episode(57, outcome="unknown", signature="OFF-1", verdicts=[unknown]),
         an_episode(58, outcome="timeout", scenario="other", steps=1),
         an_episode(59),
+        violated(60, outcome="unknown", steps=1, verdicts=[unknown]),
     ]
 
 
@@ -222,12 +237,12 @@ def test_spark_says_the_same_to_the_digit(
 ) -> None:
     of_spark = pytest.importorskip("crashmq.reports.spark_aggregates").SparkAggregates
     write_it: Callable[..., Path] = getattr(store, write)
-    out = write_it(tmp_path / name, Given(*mixed()), 60)
+    out = write_it(tmp_path / name, Given(*mixed()), 61)
 
     here, there = aggregates.LocalAggregates(out), of_spark(session, out)
 
     assert all_of(there) == all_of(here)
-    assert len(here.findings()) == 6
+    assert len(here.findings()) == 7
 
 
 @pytest.mark.spark
