@@ -1,9 +1,10 @@
 """Compares the runs of several nights: which failures are new, known, back, resolved.
 
 A failure is followed by its signature through the nights that could have found it:
-those that ran its scenario against the same store. A failure that the last night did
-not find counts as resolved only if that night was long enough to find it, by its
-frequency before; otherwise its state is unknown. Nothing here reads a file.
+those that ran a scenario that met it against the same store. A failure that the last
+night did not find counts as resolved only if that night was long enough to find it, by
+its frequency before in each of these scenarios; otherwise its state is unknown. Nothing
+here reads a file.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 
 from crashmq.reports.figures import Figures, unseen_share
 from crashmq.reports.summary import mostly_excused, vacuous_laws
@@ -46,12 +48,15 @@ class Met:
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """One run among several; they are ordered by ``when``."""
+    """One run among several; they are ordered by ``when``.
+
+    ``scenarios`` has the number of episodes of each scenario that was asked for or ran.
+    """
 
     name: str
     when: str
     run: Mapping[str, str]  # seed, mutant, subject, code_version, revision
-    scenarios: tuple[str, ...]
+    scenarios: Mapping[str, int]
     counts: Counts
     elapsed_s: float | None
     met: Mapping[str, Met]  # by signature
@@ -216,7 +221,8 @@ def night_of(name: str, figures: Figures, began: str = "", revision: str = "") -
         when=dated[0] if dated else began,
         run={key: str(definition.get(key, "")) for key in named}
         | {"revision": revision},
-        scenarios=tuple(figures.scenario_names),
+        scenarios=dict.fromkeys(figures.scenario_names, 0)
+        | {each.scenario: each.episodes for each in figures.scenarios},
         counts=Counts(
             episodes=sum(each.episodes for each in figures.scenarios),
             planned=figures.run["episodes"],
@@ -271,7 +277,8 @@ def _followed(signature: str, nights: Sequence[Night], excuse: Excuse) -> Follow
     scenarios = {name for night in seen for name in night.met[signature].scenarios}
     subjects = {night.run["subject"] for night in seen}
     asked = [
-        night.run["subject"] in subjects and bool(scenarios & set(night.scenarios))
+        night.run["subject"] in subjects
+        and any(night.scenarios.get(name) for name in scenarios)
         for night in nights
     ]
     episodes = tuple(
@@ -280,7 +287,9 @@ def _followed(signature: str, nights: Sequence[Night], excuse: Excuse) -> Follow
         else None
         for night, is_asked in zip(nights, asked, strict=True)
     )
-    chance = _missed_by_chance(episodes, nights)
+    chance = 0.0
+    if episodes[-1] == 0:
+        chance = _missed_by_chance(signature, [*compress(nights, asked)])
     return Followed(
         signature=signature,
         law=met.law,
@@ -307,19 +316,23 @@ def _state(episodes: Sequence[int | None], chance: float) -> str:
     return KNOWN if asked[-1] else BACK
 
 
-def _missed_by_chance(episodes: Sequence[int | None], nights: Sequence[Night]) -> float:
-    """The probability that the nights since a failure was last found all missed it."""
-    if episodes[-1] is None or episodes[-1] > 0:
-        return 0.0
-    met_in = [n for n, times in enumerate(episodes) if times]
+def _missed_by_chance(signature: str, asked: Sequence[Night]) -> float:
+    """The probability that the nights since a failure was last found all missed it.
+
+    In each scenario it is as frequent as between the nights that found it first and
+    last.
+    """
+    met_in = [n for n, night in enumerate(asked) if signature in night.met]
     first, last = met_in[0], met_in[-1]
-    sizes = [
-        night.counts.episodes if times is not None else 0
-        for night, times in zip(nights, episodes, strict=True)
-    ]
-    times = sum(episodes[n] or 0 for n in met_in)
-    rate = min(1.0, times / max(1, sum(sizes[first : last + 1])))
-    return float((1 - rate) ** sum(sizes[last + 1 :]))
+    times: Counter[str] = Counter()
+    for n in met_in:
+        times.update(asked[n].met[signature].scenarios)
+    chance = 1.0
+    for scenario in sorted(times):
+        sizes = [night.scenarios.get(scenario, 0) for night in asked]
+        rate = min(1.0, times[scenario] / max(1, sum(sizes[first : last + 1])))
+        chance *= (1 - rate) ** sum(sizes[last + 1 :])
+    return chance
 
 
 def _discovery(nights: Sequence[Night]) -> list[Discovery]:

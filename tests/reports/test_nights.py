@@ -91,6 +91,26 @@ def test_a_night_that_did_not_ask_says_nothing() -> None:
     assert state(night(1, times=5), elsewhere, night(3, times=5)) == KNOWN
 
 
+def test_a_night_says_as_much_as_it_ran_of_the_scenarios_that_met_a_failure() -> None:
+    other = totals(scenario="clean_restart", episodes=10_000)
+
+    def last(power_loss: int) -> Night:
+        return night(2, scenarios=[totals(episodes=power_loss), other])
+
+    assert state(night(1, times=20), last(0)) == NOT_ASKED
+    assert state(night(1, times=20), last(10)) == NOT_MET
+    assert state(night(1, times=20), last(200)) == RESOLVED
+
+
+def test_a_failure_is_followed_by_its_frequency_in_each_scenario() -> None:
+    here, there = totals(), totals(scenario="clean_restart")
+    met = [finding(scenarios={"clean_restart": 1, "power_loss": 100})]
+    first = night(1, findings=met, scenarios=[here, there])
+
+    assert state(first, night(2, scenarios=[there])) == NOT_MET
+    assert state(first, night(2, scenarios=[here])) == RESOLVED
+
+
 def test_what_the_baseline_excuses_is_no_reason_for_red() -> None:
     nights = [night(1), night(2, times=50)]
 
