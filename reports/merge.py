@@ -20,12 +20,15 @@ from crashmq.reports.run_dir import (
     name_of,
     new_session,
     read_sessions,
+    sessions_in,
     write_session,
 )
 
 
 def merge(out: Place, others: Sequence[Place]) -> int:
     """Copy the shards that ``out`` lacks from the other runs, and their sessions.
+
+    Of a session that ``out`` has the later state is kept.
 
     Args:
         out: a run of the same definition, or a new place.
@@ -57,10 +60,14 @@ def merge(out: Place, others: Sequence[Place]) -> int:
 
 
 def _copy(out: Place, other: Place) -> int:
-    known = read_sessions(out)
+    known = {one.identity: (path, one) for path, one in sessions_in(out).items()}
     for session in read_sessions(other):
-        if session not in known:
+        if session.identity not in known:
             write_session(new_session(out), session)
+            continue
+        path, there = known[session.identity]
+        if there.progress < session.progress:
+            write_session(path, session)
     copied = 0
     for shard in lacking(out, committed(other)):
         for kind in (EPISODES_DIR, MANIFESTS_DIR):

@@ -111,6 +111,16 @@ class Session:
     revision: str = ""
     environment: str = ""
 
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """What stays the same while it lasts, on every machine with a copy of it."""
+        return self.began, self.host, self.command
+
+    @property
+    def progress(self) -> tuple[bool, float]:
+        """Of two states of one session the later one has the larger progress."""
+        return self.ended != "", self.elapsed_s
+
 
 def name_of(shard: Shard) -> str:
     """The name of the file of a shard, for its rows and for its manifest."""
@@ -248,21 +258,25 @@ def write_session(path: Place, session: Session) -> None:
 
 
 def read_sessions(out: Place) -> list[Session]:
-    """The sessions of a run in order; one that ended before it wrote is left out.
+    """The sessions of a run by their start; see ``sessions_in``."""
+    return sorted(sessions_in(out).values(), key=lambda session: session.began)
+
+
+def sessions_in(out: Place) -> dict[Place, Session]:
+    """The sessions of a run by file; one that ended before it wrote is left out.
 
     Raises:
         NotARun: a session's file has other content.
     """
-    found = []
+    found: dict[Place, Session] = {}
     for path in listed(out / SESSIONS_DIR, "*.json"):
         if path.is_file() and path.stat().st_size == 0:
             continue
         value = read_object(path)
         needed = tuple(name for name in _SESSION if name not in _SAID_LATER)
         check_fields(path, value, _SESSION, needed)
-        found.append(
-            Session(**{name: value[name] for name in _SESSION if name in value})
-        )
+        said = {name: value[name] for name in _SESSION if name in value}
+        found[path] = Session(**said)
     return found
 
 

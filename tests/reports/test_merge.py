@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from sample_run import SampleTask
 from crashmq.reports.errors import BadRequest
 from crashmq.reports.run_dir import (
     DONE,
+    INTERRUPTED,
     Session,
     committed,
     elapsed_of,
@@ -75,6 +77,35 @@ def test_each_session_is_kept_and_told_once(
         "machine1",
     ]
     assert elapsed_of(out) is not None
+
+
+def test_a_session_that_still_ran_at_the_last_merge_is_told_once(
+    machines: list[Path], tmp_path: Path
+) -> None:
+    out, (one, two) = tmp_path / "out", machines
+    begun = Session("2026-11-25", "machine0", "crashmq soak")
+    file = new_session(one)
+    states = [begun, replace(begun, elapsed_s=5.0)]
+    states.append(replace(begun, elapsed_s=9.0, ended=DONE))
+    for state in states:
+        write_session(file, state)
+        merging.merge(out, machines)
+    write_session(file, states[0])  # an older copy of it
+    merging.merge(out, [two, one])
+
+    assert [one for one in read_sessions(out) if one.began == begun.began] == states[2:]
+
+
+def test_the_last_session_of_a_merged_run_is_the_one_that_began_last(
+    machines: list[Path], tmp_path: Path
+) -> None:
+    stopped = Session("2026-11-26", "machine1", "crashmq soak", INTERRUPTED, 3.0)
+    write_session(new_session(machines[1]), stopped)
+
+    merging.merge(tmp_path / "out", machines[::-1])
+
+    assert [each.began for each in read_sessions(tmp_path / "out")][-1] == "2026-11-26"
+    assert elapsed_of(tmp_path / "out") is None
 
 
 def test_a_run_of_something_else_is_refused_before_anything_is_written(
