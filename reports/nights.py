@@ -16,7 +16,13 @@ from dataclasses import dataclass, replace
 from itertools import compress
 
 from crashmq.reports.figures import Figures, unseen_share
-from crashmq.reports.summary import mostly_excused, vacuous_laws
+from crashmq.reports.summary import (
+    code_of,
+    falls_short,
+    missed_mutant,
+    mostly_excused,
+    vacuous_laws,
+)
 
 # What a failure is in the last night.
 NEW, KNOWN, BACK = "new", "known", "back"
@@ -59,6 +65,8 @@ class Night:
     scenarios: Mapping[str, int]
     counts: Counts
     elapsed_s: float | None
+    falls_short: bool  # too little was judged for a verdict
+    missed_mutant: str  # that broke no law
     met: Mapping[str, Met]  # by signature
     places: Mapping[Place, int]  # how often each kind of crash was tried
     states: Mapping[str, int]  # how often starts found each kind of state
@@ -184,26 +192,31 @@ class Nights:
 
     @property
     def exit_code(self) -> int:
-        """1 if the last night has an unaccepted failure, 5 if it ran too little."""
-        if self.red:
-            return 1
-        counts = self.last.counts
-        is_short = self.last.elapsed_s is None or counts.episodes < counts.planned
-        return 5 if is_short or not counts.episodes or counts.unjudged else 0
+        """That of the last night; see ``code_of``."""
+        return code_of(
+            is_red=bool(self.red),
+            falls_short=self.last.falls_short,
+            is_missed=bool(self.last.missed_mutant),
+        )
 
     @property
     def verdict(self) -> str:
         """The last night in one sentence, compared with those before it."""
         states = [one.state for one in self.failures]
-        told = [
+        counts = [
             f"{states.count(state)} {state}" for state in _STATES if state in states
         ]
         excused = sum(bool(one.excuse) for one in self.met)
         of_them = f" ({excused} excused by the baseline)" if excused else ""
         before = len(self.nights) - 1
         beside = f"beside {before} night{'s' if before != 1 else ''} before it"
-        failures = ", ".join(told) or "no failure in any of them"
-        return f"{self.last.name}, {beside}: {failures}{of_them}."
+        failures = ", ".join(counts) or "no failure in any of them"
+        told = f"{self.last.name}, {beside}: {failures}{of_them}."
+        if self.last.falls_short:
+            told += " It judged too little for a verdict."
+        if missed := self.last.missed_mutant:
+            told += f" MISSED: planted bug {missed} broke no law."
+        return told
 
 
 def night_of(name: str, figures: Figures, began: str = "", revision: str = "") -> Night:
@@ -234,6 +247,8 @@ def night_of(name: str, figures: Figures, began: str = "", revision: str = "") -
             laws=len({row.law for row in laws}),
         ),
         elapsed_s=figures.elapsed_s,
+        falls_short=falls_short(figures),
+        missed_mutant=missed_mutant(figures),
         met={
             one.signature: Met(one.law, one.outcome, one.scenarios)
             for one in figures.findings

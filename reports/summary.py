@@ -78,6 +78,7 @@ class Summary:
     mostly_excused: list[str]
     probes_never_hit: list[str]
     missing_required: list[Missing]
+    missed_mutant: str  # "" if none was planted, or it broke a law
     digest: str
     elapsed_s: float | None
     episodes_per_second: float | None
@@ -93,8 +94,8 @@ def summarise(figures: Figures, cases: Mapping[str, str]) -> Summary:
     missing = missing_required(figures)
     return Summary(
         run_id=figures.run["run_id"],
-        exit_code=exit_code(figures, missing),
-        verdict=verdict(figures, missing),
+        exit_code=exit_code(figures),
+        verdict=verdict(figures),
         warnings=warnings(figures, missing),
         scenarios=figures.scenario_names,
         episodes=episodes,
@@ -115,6 +116,7 @@ def summarise(figures: Figures, cases: Mapping[str, str]) -> Summary:
         mostly_excused=mostly_excused(figures),
         probes_never_hit=probes_never_hit(figures),
         missing_required=missing,
+        missed_mutant=missed_mutant(figures),
         digest=figures.digest,
         elapsed_s=figures.elapsed_s,
         episodes_per_second=_rate(episodes, figures.elapsed_s),
@@ -123,42 +125,85 @@ def summarise(figures: Figures, cases: Mapping[str, str]) -> Summary:
     )
 
 
-def exit_code(figures: Figures, missing: list[Missing]) -> int:
-    """1 if a law was violated or an episode ended by the store, 5 if too little ran."""
-    if figures.unexcused or figures.ended:
+def exit_code(figures: Figures) -> int:
+    """The exit code of a run; see ``code_of``."""
+    return code_of(
+        is_red=bool(figures.unexcused or figures.ended),
+        falls_short=falls_short(figures),
+        is_missed=bool(missed_mutant(figures)),
+    )
+
+
+def code_of(*, is_red: bool, falls_short: bool, is_missed: bool) -> int:
+    """The exit code of a run, or of the last of several nights.
+
+    Args:
+        is_red: whether a law was violated that no entry of the baseline accepts, or
+            the store ended an episode.
+        falls_short: whether too little was judged for a verdict.
+        is_missed: whether a planted bug broke no law.
+    """
+    if is_red:
         return VIOLATED
-    if figures.unjudged or missing or _is_cut_short(figures):
+    if falls_short:
         return TOO_LITTLE
-    return CLEAN
+    return VIOLATED if is_missed else CLEAN
 
 
-def verdict(figures: Figures, missing: list[Missing]) -> str:
-    """The result of the run in one sentence."""
+def falls_short(figures: Figures) -> bool:
+    """Whether a run judged too little for a verdict, if it violated no law."""
+    return bool(figures.unjudged or missing_required(figures) or _is_cut_short(figures))
+
+
+def missed_mutant(figures: Figures) -> str:
+    """The planted bug that broke no law, though enough ran; "" if there is none."""
+    planted = str(figures.definition.get("mutant", ""))
+    return "" if figures.violated or falls_short(figures) else planted
+
+
+def verdict(figures: Figures) -> str:
+    """The result of the run in one sentence, which says why it has its exit code."""
     episodes = sum(totals.episodes for totals in figures.scenarios)
     steps = sum(totals.steps for totals in figures.scenarios)
     crashes = sum(totals.crashes for totals in figures.scenarios)
-    if figures.violated:
-        broken = sum(found.episodes for found in figures.violated)
-        laws = _named(sorted({found.law for found in figures.violated}))
-        number = len(figures.violated)
-        excused = number - len(figures.unexcused)
-        known = f", {excused} known to the baseline" if excused else ""
-        return (
-            f"{'Violated' if excused < number else 'Known'}: {number} distinct "
-            f"failure{'s' if number > 1 else ''} of {laws} in {broken:,} of "
-            f"{episodes:,} episodes{known}."
-        )
+    known = len(figures.violated) - len(figures.unexcused)
     done = f"{episodes:,} episodes, {steps:,} ops and {crashes:,} crashes"
+    but = f" but {known} known" if known else ""
+    if figures.unexcused:
+        return _violated(figures, "Violated", f", {known} known" if known else "")
     if figures.unjudged:
         lost = sum(found.episodes for found in figures.unjudged)
         how = "Hung or died" if figures.ended else "Not judged"
-        return f"{how}: {lost:,} of {episodes:,} episodes ended without a verdict."
+        also = f"; no law was broken{but}" if known else ""
+        return (
+            f"{how}: {lost:,} of {episodes:,} episodes ended without a verdict{also}."
+        )
     if _is_cut_short(figures):
-        return f"Not judged: the run was cut short after {done}; no law was broken."
-    if missing:
+        return (
+            f"Not judged: the run was cut short after {done}; no law was broken{but}."
+        )
+    if missing := missing_required(figures):
         names = _named([f"{gap.name} in {gap.scenario}" for gap in missing])
-        return f"Not judged: {done} broke no law, but never reached {names}."
+        return f"Not judged: {done} broke no law{but}, and never reached {names}."
+    if missed := missed_mutant(figures):
+        title = figures.declared.mutants.get(missed, "")
+        planted = f"planted bug {missed}" + (f" ({title})" if title else "")
+        return f"MISSED: {planted} broke no law in {done}."
+    if known:
+        return _violated(figures, "Known", f", {known} known")
     return f"Clean: {done}; no law was broken."
+
+
+def _violated(figures: Figures, what: str, known: str) -> str:
+    episodes = sum(totals.episodes for totals in figures.scenarios)
+    broken = sum(found.episodes for found in figures.violated)
+    laws = _named(sorted({found.law for found in figures.violated}))
+    number = len(figures.violated)
+    of_them = f"{known} to the baseline" if known else ""
+    return (
+        f"{what}: {number} distinct failure{'s' if number > 1 else ''} of {laws} in "
+        f"{broken:,} of {episodes:,} episodes{of_them}."
+    )
 
 
 def warnings(figures: Figures, missing: list[Missing]) -> list[str]:

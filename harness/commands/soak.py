@@ -17,7 +17,6 @@ from crashmq.harness.commands.arguments import (
     baseline_option,
     bug_or_store,
     can_it,
-    exit_with,
     junit_option,
     make_room,
     mutant_named,
@@ -246,7 +245,7 @@ def _soak(typed: _Typed) -> None:
             summed = running.summed(out)
             summary, cases = write_report(summed, out, baseline, typed.junitxml)
     tell(summary, out, cases)
-    exit_with(None if summary.distinct_failures else typed.mutant, summary.exit_code)
+    raise SystemExit(summary.exit_code)
 
 
 def _run(typed: _Typed, task: SoakTask, out: Place, running: Runner) -> None:

@@ -2,8 +2,9 @@
 
 The names stay the same from night to night, so that a CI server can follow a test. What
 has no verdict is an error: an episode that was not judged, a required law or probe that
-was not reached, a run that was cut short. So the file has a failure or an error exactly
-if the run's exit code is not 0; the baseline's failures are skipped tests.
+was not reached, a run that was cut short. A planted bug that broke no law is a failure.
+So the file has a failure or an error exactly if the run's exit code is not 0; the
+baseline's failures are skipped tests.
 """
 
 from __future__ import annotations
@@ -50,7 +51,18 @@ def write_soak_junit(figures: Figures, summary: Summary, path: Path) -> None:
     cut_short = Outcome(ERROR, f"cut short: {done:,} of {planned:,} episodes")
     outcome = cut_short if summary.is_cut_short else None
     add_test(suite, "the run", "every episode that was asked for has run", outcome)
+    if mutant := summary.definition.get("mutant"):
+        add_test(suite, "the run", f"planted bug {mutant} is found", _missed(summary))
     junit.write(path)
+
+
+def _missed(summary: Summary) -> Outcome | None:
+    """What became of the search for a planted bug; None if it was found."""
+    if summary.missed_mutant:
+        return Outcome(FAILURE, summary.verdict)
+    if summary.distinct_failures:
+        return None
+    return Outcome(SKIPPED, "too little was judged to tell")
 
 
 def _laws_of(

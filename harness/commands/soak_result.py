@@ -54,6 +54,8 @@ def _next_command(summary: Summary, out: Place, cases: dict[str, str]) -> str:
     for failure in summary.unjudged_failures:
         if failure.signature in cases:
             return _with_case("replay", cases[failure.signature], named)
+    if summary.missed_mutant:
+        return f"crashmq mutants --only {summary.missed_mutant}"
     seed = definition["seed"] + 1
     of_all = set(summary.scenarios) == set(scenarios_named(()))
     names = () if of_all else summary.scenarios

@@ -178,8 +178,14 @@ def test_a_planted_bug_that_breaks_no_law_is_missed(tmp_path: Path) -> None:
 
     result = in_a_process("soak", "clean_restart", *args)
 
+    again = in_a_process("report", tmp_path / "run")
+
     assert result.returncode == 1, result.stdout + result.stderr
-    assert "MISSED: planted bug E269" in result.stdout
+    assert result.stdout.startswith("MISSED: planted bug E269 (")
+    assert result.stdout.endswith("  next    crashmq mutants --only E269\n")
+    assert (again.returncode, again.stdout) == (1, result.stdout)
+    assert "**MISSED: planted bug E269" in (tmp_path / "run/report.md").read_text()
+    assert summary_of(tmp_path / "run")["exit_code"] == 1
 
 
 @pytest.mark.slow

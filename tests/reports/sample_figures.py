@@ -48,6 +48,13 @@ def clean(**changes: Any) -> Figures:
     return replace(figures, **changes)
 
 
+def planted(mutant: str, **changes: Any) -> Figures:
+    """The clean run, but with a planted bug, and for ``changes``."""
+    run = clean().run
+    definition = run["definition"] | {"mutant": mutant}
+    return clean(run=run | {"definition": definition}, **changes)
+
+
 def totals(**changes: Any) -> ScenarioTotals:
     """200 passed episodes of power_loss, but for ``changes``."""
     row = ScenarioTotals("power_loss", 200, 200, 0, 0, 4000, 300, 350, 10_000)

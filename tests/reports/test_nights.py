@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any
 
 import pytest
-from sample_figures import clean, finding, point, totals
+from sample_figures import clean, finding, planted, point, totals
 
 from crashmq.harness.failures.baseline import Baseline, Known
 from crashmq.reports.figures import Figures
@@ -139,7 +139,19 @@ def test_what_the_baseline_excuses_in_one_scenario_is_red_in_another() -> None:
 )
 def test_a_night_that_was_cut_short_has_no_verdict(short: dict[str, Any]) -> None:
     assert side_by_side([night(1), night(2)]).exit_code == 0
-    assert side_by_side([night(1), night(2, **short)]).exit_code == 5
+    told = side_by_side([night(1), night(2, **short)])
+    assert told.exit_code == 5
+    assert told.verdict.endswith(
+        ": no failure in any of them. It judged too little for a verdict."
+    )
+
+
+def test_a_night_is_judged_as_its_own_report_is() -> None:
+    nothing = side_by_side([night(1), night(2, probes=[])])
+    missed = side_by_side([night(1), night_of("2026-11-02-x", planted("R28"))])
+
+    assert (nothing.exit_code, missed.exit_code) == (5, 1)
+    assert missed.verdict.endswith(" MISSED: planted bug R28 broke no law.")
 
 
 def test_discovery_counts_each_kind_of_state_that_starts_find() -> None:

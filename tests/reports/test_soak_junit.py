@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sample_figures import clean, finding, totals
+from sample_figures import clean, finding, planted, totals
 
 from crashmq.harness.commands.soak_junit import write_soak_junit
 from crashmq.reports.figures import Background, Figures
@@ -116,6 +116,18 @@ def test_a_law_that_no_finding_names_is_as_red_as_the_findings(tmp_path: Path) -
     assert known["power_loss: CQ-1"].startswith("skipped, broke a law in episodes")
 
 
+def test_whether_a_planted_bug_was_found_is_a_test(tmp_path: Path) -> None:
+    found = planted("R28", findings=[finding()])
+    short = planted("R28", elapsed_s=None)
+
+    told = [outcomes(written(run, tmp_path)) for run in (planted("R28"), found, short)]
+
+    name = "the run: planted bug R28 is found"
+    assert told[0][name].startswith("failure, MISSED: planted bug R28 broke no law in")
+    assert name not in told[1]
+    assert told[2][name] == "skipped, too little was judged to tell"
+
+
 def test_what_has_no_verdict_is_an_error(tmp_path: Path) -> None:
     died = finding(
         signature="timeout-power_loss", outcome="timeout", law="", message=""
@@ -146,10 +158,11 @@ def test_what_has_no_verdict_is_an_error(tmp_path: Path) -> None:
         {"laws": BROKEN, "findings": [finding(scenario="other")]},
     ],
 )
+@pytest.mark.parametrize("mutant", ["", "R28"])
 def test_a_file_is_green_exactly_if_the_exit_code_is_0(
-    changes: dict[str, object], tmp_path: Path
+    changes: dict[str, object], mutant: str, tmp_path: Path
 ) -> None:
-    run = clean(**changes)
+    run = planted(mutant, **changes)
 
     suites = written(run, tmp_path)
 

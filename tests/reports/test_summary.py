@@ -3,9 +3,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from sample_figures import DECLARED, clean, finding, totals
+from sample_figures import DECLARED, clean, finding, planted, totals
 
-from crashmq.reports.figures import Figures
+from crashmq.reports.figures import Background, Figures
 from crashmq.reports.records import ExcuseCount, OpCount
 from crashmq.reports.summary import Missing, summarise
 
@@ -16,6 +16,12 @@ DIED = clean(findings=[finding(outcome="timeout", law="")])
 UNKNOWN = clean(findings=[finding(outcome="unknown")])
 BROKEN = clean(findings=[finding(), finding(signature="b", outcome="timeout")])
 NOTHING_RAN = clean(scenarios=[])
+TITLED = replace(DECLARED, mutants={"R28": "late-flush"})
+MISSED = planted("R28", declared=TITLED)
+FOUND = planted("R28", findings=[finding()])
+TOO_SHORT_TO_MISS = planted("R28", elapsed_s=None)
+KNOWN = Background(excused={"CL-1-Restart": "open"})
+DIED_TOO = [finding(), finding(signature="b", outcome="timeout", law="", episodes=2)]
 
 
 def test_a_clean_run_says_so_with_its_size_and_no_warning() -> None:
@@ -39,6 +45,16 @@ def test_a_clean_run_says_so_with_its_size_and_no_warning() -> None:
         (NO_PROBE, 5, "never reached log.roll in power_loss"),
         (NO_LAW, 5, "never reached CL-1 in power_loss"),
         (NOTHING_RAN, 5, "Not judged"),
+        (MISSED, 1, "MISSED: planted bug R28 (late-flush) broke no law in 200 epis"),
+        (FOUND, 1, "Violated: 1 distinct"),
+        (TOO_SHORT_TO_MISS, 5, "Not judged: the run was cut short"),
+        (replace(FOUND, background=KNOWN), 0, "Known: 1 distinct failure of CL-1"),
+        (clean(findings=DIED_TOO, background=KNOWN), 1, "Hung or died: 2 of 200"),
+        (
+            clean(findings=[finding()], background=KNOWN, elapsed_s=None),
+            5,
+            "crashes; no law was broken but 1 known.",
+        ),
     ],
 )
 def test_a_run_that_is_not_clean_exits_as_the_table_of_codes_says(
