@@ -32,7 +32,7 @@ _STATES = (NEW, BACK, KNOWN, NOT_MET, NOT_ASKED, RESOLVED)
 ASKED, NEVER, EXCUSED = "asked", "never checked", "mostly excused"
 # Below this chance to miss it, a night that does not meet a failure has resolved it.
 _MISSED_BY_CHANCE = 0.01
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?!\d)")
 
 Excuse = Callable[[str, Iterable[str]], str]
 Place = tuple[str, ...]
@@ -219,10 +219,15 @@ class Nights:
         return told
 
 
+def date_of(name: str) -> str:
+    """The date that the name of a night's directory begins with; "" without one."""
+    dated = _DATE.match(name)
+    return dated[0] if dated else ""
+
+
 def night_of(name: str, figures: Figures, began: str = "", revision: str = "") -> Night:
     """A run as a night; ordered by the date in its directory's name, else its begin."""
     definition, laws = figures.definition, figures.laws
-    dated = _DATE.match(name)
     checked = {row.law for row in laws if row.checks}
     places: dict[Place, int] = {}
     for point in figures.crash_points:
@@ -231,7 +236,7 @@ def night_of(name: str, figures: Figures, began: str = "", revision: str = "") -
     named = ("seed", "mutant", "subject", "code_version")
     return Night(
         name=name,
-        when=dated[0] if dated else began,
+        when=date_of(name) or began,
         run={key: str(definition.get(key, "")) for key in named}
         | {"revision": revision},
         scenarios=dict.fromkeys(figures.scenario_names, 0)

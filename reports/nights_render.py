@@ -7,7 +7,6 @@ and left out.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -19,7 +18,7 @@ from crashmq.reports.charts import Columns, columns
 from crashmq.reports.errors import BadRequest, NotARun
 from crashmq.reports.figures import Figures
 from crashmq.reports.files import RUN_FILE, write_json, write_text
-from crashmq.reports.nights import Night, Nights, night_of, without_earlier
+from crashmq.reports.nights import Night, Nights, date_of, night_of, without_earlier
 from crashmq.reports.places import Place, is_there, listed
 from crashmq.reports.render import collect_figures, environments
 from crashmq.reports.run_dir import read_sessions
@@ -28,7 +27,6 @@ from crashmq.reports.silent_laws import silent_laws
 HTML_FILE = "nights.html"
 MARKDOWN_FILE = "nights.md"
 JSON_FILE = "nights.json"
-_DATED = re.compile(r"\d{4}-\d{2}-\d{2}-")
 _SHOWN_MAX = 14  # nights that have a column in the table of failures
 
 
@@ -44,11 +42,12 @@ class Panel:
 def nights_before(place: Place) -> list[Night]:
     """The readable runs in the same directory whose names come before a run's.
 
-    Only names that begin with a date count, so that their order is that of time.
+    Only names that begin with a date count (``date_of``), so that their order is that
+    of time.
     """
     nights = []
     for other in listed(place.parent):
-        if _DATED.match(other.name) and other.name < place.name:
+        if date_of(other.name) and other.name < place.name:
             with suppress(BadRequest):
                 nights.append(_read(other))
     return nights

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 from crashmq.reports.aggregates import row_files
 from crashmq.reports.errors import NotARun
 from crashmq.reports.files import read_run_file
+from crashmq.reports.sums import PASSED
 
-_PASSED = "passed"
 _COLUMNS = ["episode_id", "scenario", "outcome", "probes"]
 
 
@@ -34,6 +34,6 @@ def probes_of_run(out: Path) -> Iterator[tuple[int, str, frozenset[str]]]:
     """Number, scenario and probes of each episode that passed, by number."""
     for path in row_files(out):
         for row in pq.ParquetFile(path).read(_COLUMNS).to_pylist():
-            if row["outcome"] == _PASSED:
+            if row["outcome"] == PASSED:
                 hits = frozenset(hit["probe"] for hit in row["probes"])
                 yield row["episode_id"], row["scenario"], hits

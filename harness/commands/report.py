@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
@@ -22,17 +19,12 @@ from crashmq.harness.commands.reporting import (
     write_report,
 )
 from crashmq.harness.commands.soak_result import tell
-from crashmq.harness.commands.sparked import spark_session
+from crashmq.harness.commands.soak_runner import runner
 from crashmq.reports.files import read_declared, read_run_file
 from crashmq.reports.mutation_records import HUNTS_FILE
 from crashmq.reports.operator_records import ASKED_FILE
 from crashmq.reports.places import Place, is_there
 from crashmq.reports.run_dir import elapsed_of
-
-if TYPE_CHECKING:
-    from crashmq.reports.summary import Summary
-
-    Reported: TypeAlias = tuple[Summary, dict[str, str]]
 
 
 @click.command()
@@ -77,21 +69,9 @@ def command(
         read_declared(directory)
         elapsed_of(directory)
         known = baseline_at(baseline)
-        write = partial(write_report, baseline=known, junitxml=junitxml)
-        summary, cases = _report_run(directory, master, write)
+        with runner(directory, master, None, local=master is None) as running:
+            summed = running.summed(directory)
+            summary, cases = write_report(summed, directory, known, junitxml)
     tell(summary, directory, cases)
     raise SystemExit(summary.exit_code)
 
-
-def _report_run(
-    directory: Place, master: str | None, write: Callable[..., Reported]
-) -> Reported:
-    """Aggregate a soak, here or with Spark, and write its report."""
-    if master is None:
-        from crashmq.reports.aggregates import LocalAggregates
-
-        return write(LocalAggregates(directory), directory)
-    from crashmq.reports.spark_aggregates import SparkAggregates
-
-    with spark_session(master, directory) as session:
-        return write(SparkAggregates(session, directory), directory)

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from crashmq.reports.summary import Summary
 
 CASES_DIR = "cases"
-_NIGHT = re.compile(r"\d{4}-\d{2}-\d{2}-")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -98,6 +97,7 @@ def _tell_ci(report: Place, step_summary: str) -> None:
 def _background(figures: Figures, out: Place, baseline: Baseline) -> Background:
     """What earlier nights and the baseline say about the failures of a run."""
     from crashmq.reports.figures import Background
+    from crashmq.reports.nights import date_of, side_by_side
 
     excused = {
         found.signature: told
@@ -105,9 +105,8 @@ def _background(figures: Figures, out: Place, baseline: Baseline) -> Background:
         if (told := baseline.excuse(found.law, found.scenarios))
     }
     expired = tuple(one.sentence for one in baseline.expired)
-    if not _NIGHT.match(out.absolute().name):
+    if not date_of(out.absolute().name):
         return Background(excused=excused, expired=expired)
-    from crashmq.reports.nights import side_by_side
     from crashmq.reports.nights_render import nights_before, one_night
 
     tonight = one_night(out.absolute(), figures)

@@ -1,4 +1,4 @@
-"""What runs the shards of a soak and sums them up: processes, or Spark."""
+"""What runs the shards of a soak, and sums a run up: processes, or Spark."""
 
 from __future__ import annotations
 

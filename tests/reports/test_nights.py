@@ -21,6 +21,7 @@ from crashmq.reports.nights import (
     RESOLVED,
     Night,
     Nights,
+    date_of,
     night_of,
     side_by_side,
 )
@@ -62,6 +63,20 @@ def test_nights_are_told_by_their_dates_however_they_are_given() -> None:
     ]
     assert told.failures[0].episodes == (0, 50, 0)
     assert told.verdict == "2026-11-03-x, beside 2 nights before it: 1 resolved."
+
+
+@pytest.mark.parametrize(
+    ("name", "date"),
+    [
+        ("2026-11-24-0123456789ab", "2026-11-24"),
+        ("2026-11-24", "2026-11-24"),
+        ("2026-11-245", ""),
+        ("of-2026-11-24", ""),
+    ],
+)
+def test_the_date_of_a_night_is_what_its_name_begins_with(name: str, date: str) -> None:
+    assert date_of(name) == date
+    assert night_of(name, clean(), began="2026-12-01").when == (date or "2026-12-01")
 
 
 def test_what_the_night_before_met_is_known_and_what_it_did_not_is_back() -> None:
