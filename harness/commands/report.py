@@ -74,4 +74,3 @@ def command(
             summary, cases = write_report(summed, directory, known, junitxml)
     tell(summary, directory, cases)
     raise SystemExit(summary.exit_code)
-
