@@ -19,9 +19,15 @@ from tempfile import TemporaryDirectory
 PASSED, VIOLATED, NOT_RUN = "passed", "violated", "not run"
 DIRTY = "-dirty"  # behind a revision that was run with changes nobody committed
 
-_OUTCOMES = {0: PASSED, 1: VIOLATED}
+_WORDS = {  # a replay's exit code, and the word that begins its last line
+    (0, "PASSED"): PASSED,
+    (0, "FIXED"): PASSED,
+    (1, "FOUND"): VIOLATED,
+    (1, "CHANGED"): VIOLATED,
+    (1, "SAME"): VIOLATED,
+}
 _TIMEOUT_S = 600.0
-_SAID = re.compile(r"^(?:FIXED|SAME|CHANGED|FOUND|PASSED|NOT JUDGED): [^;\n]+", re.M)
+_SAID = re.compile(r"^(FIXED|SAME|CHANGED|FOUND|PASSED|NOT JUDGED): [^;\n]+", re.M)
 _FIELDS = "--format=%h%x09%cs%x09%s"
 _CHECKOUT = ".ci/checkout"  # where a checkout of ours has the package
 
@@ -111,6 +117,8 @@ def tried_at(
 ) -> Tried:
     """Replay the case at a revision; ``more`` are options of ``crashmq replay``.
 
+    Without options it is the engine that is judged, so the revision must be of crashmq.
+
     Raises:
         NoRevision: the files of the revision cannot be had.
     """
@@ -118,6 +126,9 @@ def tried_at(
         place = Path(directory)
         theirs = _check_out(repository, revision, place)
         of_ours = place / _CHECKOUT
+        if not more and not of_ours.is_dir():
+            # The installed engine would run, and its outcome be told as this one's.
+            return Tried(revision, NOT_RUN, f"has no {_CHECKOUT}, so no engine to run")
         path = of_ours if of_ours.is_dir() else theirs
         try:
             done = subprocess.run(
@@ -132,9 +143,17 @@ def tried_at(
             )
         except subprocess.TimeoutExpired:
             return Tried(revision, NOT_RUN, f"took more than {_TIMEOUT_S:.0f} s")
-    outcome = _OUTCOMES.get(done.returncode, NOT_RUN)
-    said = _SAID.findall(done.stdout)[-1:] or done.stderr.strip().split("\n")[-1:]
-    return Tried(revision, outcome, said[0])
+    return _heard(revision, done)
+
+
+def _heard(revision: Revision, done: subprocess.CompletedProcess[str]) -> Tried:
+    """What a replay that has ended came to: its last line and its exit code agree."""
+    lines = list(_SAID.finditer(done.stdout))
+    if lines:
+        outcome = _WORDS.get((done.returncode, lines[-1][1]), NOT_RUN)
+        return Tried(revision, outcome, lines[-1][0])
+    why = done.stderr.strip().split("\n")[-1]
+    return Tried(revision, NOT_RUN, why or f"said nothing, exit code {done.returncode}")
 
 
 _REPLAY = (sys.executable, "-m", "crashmq.harness.cli", "replay")

@@ -82,6 +82,43 @@ def test_a_range_is_halved_until_the_change_is_found(
     assert "SAME: PUT-1 is violated as recorded" in table[-1]
 
 
+@pytest.mark.slow
+def test_a_revision_that_cannot_start_has_not_violated_a_law(
+    repository: Path, tmp_path: Path
+) -> None:
+    """Python that cannot import crashmq exits with 1, as a replay that found does."""
+    broken = repository / ".ci" / "checkout" / "crashmq"
+    broken.mkdir(parents=True)
+    (broken / "__init__.py").write_text("raise ImportError('half of a merge')\n")
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "no engine")
+    case = tmp_path / "it.case.json"
+    case.write_text(json.dumps(CASE | {"subject": "python"}))
+
+    result = bisect(case, "HEAD", "--repository", repository)
+
+    assert result.exit_code == 0, result.output
+    row, change = result.stdout.splitlines()
+    assert row.split("  ")[2] == NOT_RUN
+    assert row.endswith("ImportError: half of a merge")
+    assert change == "it ran at none of them"
+
+
+def test_a_revision_without_an_engine_is_not_judged_by_the_installed_one(
+    repository: Path, tmp_path: Path
+) -> None:
+    case = tmp_path / "it.case.json"
+    case.write_text(json.dumps(CASE | {"subject": "python"}))
+
+    result = bisect(case, "HEAD~1", "HEAD", "--repository", repository)
+
+    assert result.exit_code == 0, result.output
+    *table, change = result.stdout.splitlines()
+    assert [row.split("  ")[2] for row in table] == [NOT_RUN] * 2
+    assert all("has no .ci/checkout" in row for row in table)
+    assert change == "it ran at none of them"
+
+
 def test_a_revision_that_is_none_is_one_sentence(
     repository: Path, tmp_path: Path
 ) -> None:
