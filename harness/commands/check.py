@@ -73,7 +73,7 @@ from crashmq.scenarios.catalogue.scenarios import SCENARIOS
     "--max-time",
     type=click.FloatRange(min=0.1),
     metavar="S",
-    help="Stop after this many seconds, and say what did not run.",
+    help="Stop after this many seconds, shrinking included, and say what did not run.",
 )
 @click.option("-x", "--exitfirst", is_flag=True, help="Stop at the first failure.")
 @click.option("-q", "--quiet", is_flag=True, help="Print failures and the verdict.")

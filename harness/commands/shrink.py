@@ -88,7 +88,9 @@ def command(
                 case.scenario,
                 case.violated,
                 budget_runs=runs,
-                progress=lambda done, ops: progress.update(done, runs, f"{ops} ops"),
+                progress=lambda so_far: progress.update(
+                    so_far.runs, runs, f"{len(so_far.program.ops)} ops"
+                ),
                 run=runner_of(store),
             )
     except NothingToShrink as error:

@@ -58,7 +58,7 @@ class ShrinkResult:
     exhausted: bool
 
 
-Progress: TypeAlias = Callable[[int, int], None]
+Progress: TypeAlias = Callable[[ShrinkResult], None]
 Run: TypeAlias = Callable[[Program, str], EpisodeResult]
 
 
@@ -78,7 +78,7 @@ def shrink(
         scenario: decides how a program is judged at its end.
         law_id: the law it breaks, and the only one that counts.
         budget_runs: programs to try at most.
-        progress: called after each run with the runs so far and the ops left.
+        progress: called after each run with what has been reached so far.
         run: runs and judges a program of a scenario.
 
     Raises:
@@ -97,9 +97,8 @@ def shrink(
     try:
         search.run()
     except KeyboardInterrupt:
-        so_far = search.reached(program, exhausted=True)
-        raise ShrinkInterrupted(so_far) from None
-    return search.reached(program, exhausted=search.runs >= budget_runs)
+        raise ShrinkInterrupted(search.reached(exhausted=True)) from None
+    return search.reached(exhausted=search.runs >= budget_runs)
 
 
 def cut_runs(
@@ -139,6 +138,7 @@ class _Search:
         self.best = program
         self.result: EpisodeResult | None = None
         self.runs = 0
+        self._ops_before = len(program.ops)
         self._run = run
         self._law_id = law_id
         self._budget = budget
@@ -170,14 +170,14 @@ class _Search:
             if before == self.best:
                 self._merge_puts()
 
-    def reached(self, program: Program, *, exhausted: bool) -> ShrinkResult:
-        """The result for ``program`` so far."""
+    def reached(self, *, exhausted: bool) -> ShrinkResult:
+        """The result so far."""
         assert self.result is not None
         return ShrinkResult(
             program=self.best,
             result=self.result,
             runs=self.runs,
-            ops_before=len(program.ops),
+            ops_before=self._ops_before,
             exhausted=exhausted,
         )
 
@@ -193,13 +193,13 @@ class _Search:
         self._tried.add(candidate)
         self.runs += 1
         result = self._run(candidate)
-        if self._progress:
-            self._progress(self.runs, len(self.best.ops))
-        if result.outcome is not Outcome.VIOLATED:
+        is_one = result.outcome is Outcome.VIOLATED and result.law == self._law_id
+        if is_one:
+            self.best, self.result = candidate, result
+        if self._progress and self.result:
+            self._progress(self.reached(exhausted=True))
+        if not is_one:
             return False
-        if result.law != self._law_id:
-            return False
-        self.best, self.result = candidate, result
         needed = candidate.ops[: result.step + 1]
         if result.step >= 0 and len(needed) < len(candidate.ops):
             self.take(replace(candidate, ops=needed))

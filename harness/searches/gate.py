@@ -4,8 +4,9 @@ Each scenario has three phases: its recorded cases are replayed, Hypothesis sear
 with the scenario's machine, and a small seeded soak adds volume. A phase of a scenario
 is a *part* (``gate_parts``); parts run side by side. Of each violated law the first
 failure is shrunk and saved as a case file; failures that the baseline lists are only
-counted. The number of workers does not change what is found. Printing the result is
-left to the command line.
+counted. A time limit holds for shrinking too: if there is something to shrink, the last
+quarter of the time is for that. The number of workers does not change what is found.
+Printing the result is left to the command line.
 """
 
 from __future__ import annotations
@@ -13,20 +14,15 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from crashmq.harness.failures.baseline import Known
 from crashmq.harness.failures.case_file import SUFFIX, CaseFile
-from crashmq.harness.failures.shrink import (
-    NothingToShrink,
-    ShrinkInterrupted,
-    ShrinkResult,
-)
+from crashmq.harness.failures.shrink import ShrinkResult
 from crashmq.harness.guards.interrupts import INTERRUPTS
 from crashmq.harness.guards.invariants import invariants_checked
-from crashmq.harness.mutants.mutation import Mutant, applied
+from crashmq.harness.mutants.mutation import Mutant
 from crashmq.harness.searches.gate_parts import (
     PHASES,
     Found,
@@ -37,7 +33,6 @@ from crashmq.harness.searches.gate_parts import (
     Ran,
     Unjudged,
     runs_of,
-    shrunk_here,
     work_of,
 )
 from crashmq.harness.searches.machine_search import warm_up
@@ -60,6 +55,7 @@ PROFILES = {
 _COSTS: dict[Phase, float] = {"cases": 1.0, "machine": 2.3, "soak": 1.0}
 """Of one program of a phase, beside one episode of a soak; for the time left alone."""
 _IN_HASTE: tuple[Phase, ...] = ("cases", "soak", "machine")
+_FOR_SHRINKING = 0.25  # of the time there is
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +125,8 @@ class GateOptions:
 
     Attributes:
         workers: how many parts run at a time.
-        max_time_s: seconds after which every part is stopped; None: no limit.
+        max_time_s: seconds after which every part is stopped, those that shrink too;
+            None: no limit.
         first_only: whether the first failure ends the gate.
         baseline: known failures, which do not make the gate red.
         artefacts: the directory for case files.
@@ -172,10 +169,11 @@ def check(
     gate.result.cannot = [name for name in scenarios if name not in asked]
     # A canary is to die of a law, so that its case is replayed as any other.
     with invariants_checked(enabled=not mutant):
-        try:
-            gate.run()
-        except KeyboardInterrupt:
-            INTERRUPTS.take()
+        for step in (gate.run, gate.confirm):
+            try:
+                step()
+            except KeyboardInterrupt:
+                INTERRUPTS.take()
         gate.end()
     gate.result.interrupted = INTERRUPTS.seen
     return gate.result
@@ -234,26 +232,58 @@ class _Gate:
         self.progress(self._progress())
         if len(self.asked) > 1:
             warm_up()
-        work = work_of(self.planned)
-        timeout_s = self.planned.profile.part_timeout_s
-        with SideBySide(work, options.workers, timeout_s) as side_by_side:
+        self._do(self._in_order(until), self.planned, until)
+        self._do(self._to_shrink(), self.planned, until)
+
+    def confirm(self) -> None:
+        """Run the failures once that neither time nor an interrupt left to shrink."""
+        once = replace(self.planned.profile, shrink_runs=1)
+        planned = replace(self.planned, profile=once)
+        self._do(self._to_shrink(), planned, None, is_told=False)
+
+    def _do(
+        self,
+        parts: list[Part],
+        planned: Planned,
+        until: float | None,
+        *,
+        is_told: bool = True,
+    ) -> None:
+        """Run these parts side by side, and take what they tell."""
+        timeout_s = planned.profile.part_timeout_s
+        with SideBySide(
+            work_of(planned), self.options.workers, timeout_s
+        ) as side_by_side:
             try:
-                side_by_side.add(self._in_order(until))
+                side_by_side.add(parts)
                 for part, row in side_by_side.messages(until):
                     self._take(part, row)
-                    self.progress(self._progress())
-                    if options.first_only and self._wanted():
+                    if is_told:
+                        self.progress(self._progress())
+                    if part.found is None and self._is_enough():
                         break
             finally:
                 for part, row in side_by_side.left():
                     self._take(part, row)
-        with SideBySide(work, options.workers, timeout_s) as side_by_side:
-            side_by_side.add(
-                [Part(one.scenario, one.phase, one) for one in self._wanted()]
-            )
-            for part, row in side_by_side.messages():
-                self._take(part, row)
-                self.progress(self._progress())
+
+    def _is_enough(self) -> bool:
+        """Whether the search is to end, for the sake of what it has found."""
+        if not self.options.first_only:
+            if self.options.max_time_s is None:
+                return False
+            searching_s = self.options.max_time_s * (1 - _FOR_SHRINKING)
+            if time.monotonic() < self.began + searching_s:
+                return False
+        return bool(self._wanted())
+
+    def _to_shrink(self) -> list[Part]:
+        """A part for each failure that is wanted, and of which nothing is known yet."""
+        parts = [Part(one.scenario, one.phase, one) for one in self._wanted()]
+        return [part for part in parts if self._is_open(part)]
+
+    def _is_open(self, part: Part) -> bool:
+        assert part.found is not None
+        return part not in self.over and _key(part.found) not in self.shrunk
 
     def _in_order(self, until: float | None) -> list[Part]:
         """The parts in order; with a time limit, one of each scenario first."""
@@ -276,7 +306,7 @@ class _Gate:
                 result.not_run.append((part.scenario, part.phase))
         result.known.update(filter(None, map(self._known, self.found)))
         for one in self._wanted():
-            shrunk = self.shrunk.get(_key(one)) or self._shrunk_at_once(one)
+            shrunk = self.shrunk.get(_key(one))
             if shrunk is not None:
                 result.failures.append(self._kept(one, shrunk))
 
@@ -294,9 +324,8 @@ class _Gate:
                 said = detail.strip().splitlines()[-1]
                 self._unjudged(part, said)
             case Over(how):
-                if part.found is None:
-                    self.over.add(part)
-                if how and not how.startswith("exit:"):
+                self.over.add(part)
+                if how not in ("", "raised"):  # the latter has told why
                     self._unjudged(part, f"its process ended by {how}")
 
     def _unjudged(self, part: Part, why: str) -> None:
@@ -319,17 +348,6 @@ class _Gate:
             if self._known(one) is None:
                 first.setdefault(one.law, one)
         return list(first.values())
-
-    def _shrunk_at_once(self, found: Found) -> ShrinkResult | None:
-        """Confirm a failure that an interrupt left unshrunk; None if it is not one."""
-        mutant = self.planned.mutant
-        try:
-            with applied(mutant) if mutant else nullcontext():
-                return shrunk_here(found, self.planned, 1)
-        except ShrinkInterrupted as cut:
-            return cut.so_far
-        except (NothingToShrink, KeyboardInterrupt):
-            return None  # the one is said where it was shrunk, the other wants no more
 
     def _kept(self, found: Found, shrunk: ShrinkResult) -> GateFailure:
         planned = self.planned

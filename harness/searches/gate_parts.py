@@ -130,7 +130,8 @@ def runs_of(part: Part, planned: Planned) -> int:
 def run_part(part: Part, tell: Tell, planned: Planned) -> None:
     """Run one part in this process; tell ``Ran``, ``Found`` and ``Unjudged``.
 
-    A part that shrinks a failure tells one ``ShrinkResult``.
+    A part that shrinks a failure tells a ``ShrinkResult`` for each smaller program, and
+    one at its end: the last one counts, however its process ends.
     """
     with _with_bug(planned):
         if part.found is not None:
@@ -143,24 +144,28 @@ def run_part(part: Part, tell: Tell, planned: Planned) -> None:
             _soak(part, tell, planned)
 
 
-def shrunk_here(found: Found, planned: Planned, runs: int) -> ShrinkResult:
-    """Shrink a failure in this process; the caller plants the bug.
-
-    Raises:
-        NothingToShrink: run alone, the program does not violate the law.
-        ShrinkInterrupted: by Ctrl-C; it has the smallest program so far.
-    """
-    run = runner_of(planned.subject)
-    return shrink(found.program, found.scenario, found.law, budget_runs=runs, run=run)
-
-
 def _with_bug(planned: Planned) -> AbstractContextManager[object]:
     return applied(planned.mutant) if planned.mutant else nullcontext()
 
 
 def _shrink(found: Found, tell: Tell, planned: Planned) -> None:
+    told: list[Program] = []
+
+    def tell_smaller(so_far: ShrinkResult) -> None:
+        if told[-1:] != [so_far.program]:
+            told.append(so_far.program)
+            tell(so_far)
+
     try:
-        tell(shrunk_here(found, planned, planned.profile.shrink_runs))
+        shrunk = shrink(
+            found.program,
+            found.scenario,
+            found.law,
+            budget_runs=planned.profile.shrink_runs,
+            progress=tell_smaller,
+            run=runner_of(planned.subject),
+        )
+        tell(shrunk)
     except NothingToShrink as error:
         tell(Unjudged(f"{found.phase} of {found.scenario}: {error}"))
 

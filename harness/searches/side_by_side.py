@@ -42,9 +42,18 @@ _WAITING_MS = 200.0
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """A child has ended; ``how`` is "" if its job is done, else as in ``Lost``."""
+    """A child has ended; ``how`` is "" if its job is done, else as in ``Lost``.
+
+    A job is done once its work has returned; if the work ends the child, it is not,
+    whatever the exit code.
+    """
 
     how: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Returned:
+    """The last row of a child whose work has returned."""
 
 
 class SideBySide(Generic[J]):
@@ -96,10 +105,6 @@ class SideBySide(Generic[J]):
             self._waiting.append((self._added, job))
             self._added += 1
 
-    def drop_waiting(self) -> None:
-        """Drop the jobs that have not begun."""
-        self._waiting.clear()
-
     @property
     def is_idle(self) -> bool:
         """Whether every job that was added is over."""
@@ -142,7 +147,7 @@ class SideBySide(Generic[J]):
             data = os.read(reader, CHUNK)
             if data:
                 child.buffer += data
-                yield from ((child.job, row) for row in taken_from(child.buffer))
+                yield from ((child.job, row) for row in child.heard())
                 over = [each for each in over if each != reader]
             elif reader not in over:
                 over.append(reader)
@@ -159,21 +164,34 @@ class _Child(Generic[J]):
     ) -> None:
         self.job = job
         self.buffer = bytearray()
+        self.how: str | None = None  # as in ``Over``, once the child has told it
 
         def be_it(writer: int, parent: int) -> NoReturn:
             _be_the_child(job, work, timeout_s, writer, parent)
 
         self.pid, self.reader = child_that(be_it)
 
+    def heard(self) -> Iterator[object]:
+        """Remove the child's messages from the buffer, and yield them."""
+        for row in taken_from(self.buffer):
+            if isinstance(row, _Returned):
+                self.how = ""
+                continue
+            if isinstance(row, Lost):
+                self.how = row.how
+            yield row
+
     def end(self) -> str:
         """Wait for the child, which has closed its pipe; return how, as in ``Over``."""
         os.close(self.reader)
         code = reaped(self.pid)
+        if self.how is not None:
+            return self.how
         if code == -signal.SIGPROF:
             return "timeout"
         if code < 0:
             return f"signal:{-code}"
-        return f"exit:{code}" if code else ""
+        return f"exit:{code}"
 
     def close(self) -> None:
         """End the child at once."""
@@ -206,6 +224,7 @@ def _be_the_child(
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_PROF, timeout_s)
         work(job, tell)
+        tell(_Returned())
         code = 0
     # Whatever it raises, sys.exit included, is told, and ends this job alone.
     except BaseException:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
+from tiny_store import TinyStore
 from toy_episode import PLANTED
 
 from crashmq.harness.failures.baseline import Known
@@ -15,12 +19,40 @@ from crashmq.harness.searches import gate, gate_parts
 from crashmq.harness.searches.gate import GateOptions, GateProgress, GateRow, check
 from crashmq.harness.searches.gate_parts import GateProfile
 from crashmq.harness.searches.soak import Tally
+from crashmq.harness.subjects.named import subject_named
+from crashmq.models import observations as seen
+from crashmq.models.messages import MessageToPut
 from crashmq.models.ops import PutMessage, Restart
 from crashmq.models.program import Program, Setup
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 
-SMALL = GateProfile(machine_cases=5, soak_episodes=5, shrink_runs=300)
+SMALL = GateProfile(5, 5, shrink_runs=300, part_timeout_s=20.0)
 PUTS = (PutMessage("T0", 0, 7), PutMessage("T0", 0, 9), Restart())
+
+
+class LeavingStore(TinyStore):
+    """It ends its process as if all were well."""
+
+    def put(self, message: MessageToPut) -> seen.Observation:
+        os._exit(0)
+
+
+class WrongOnceStore(TinyStore):
+    """Puts break PUT-1 in the first store of a process; a second one never answers."""
+
+    made: ClassVar = Counter[int]()  # by the process
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made[os.getpid()] += 1
+
+    def put(self, message: MessageToPut) -> seen.Observation:
+        while self.made[os.getpid()] > 1:
+            pass
+        answer = super().put(message)
+        if isinstance(answer, seen.Put):
+            return replace(answer, queue_offset=answer.queue_offset + 1)
+        return answer
 
 
 @pytest.fixture(autouse=True)
@@ -91,6 +123,35 @@ def test_a_gate_without_time_says_that_it_asked_nothing(tmp_path: Path) -> None:
 
     assert result.unfinished_scenarios == ["clean_restart"]
     assert (result.failures, result.interrupted) == ([], False)
+
+
+@pytest.mark.slow
+def test_a_part_that_its_store_ended_is_not_judged(tmp_path: Path) -> None:
+    leaving = subject_named(f"{__name__}:LeavingStore")
+
+    options = kept_in(tmp_path, tmp_path / "none")
+    result = check(["clean_restart"], "dev", told, subject=leaving, options=options)
+
+    assert (
+        "the machine of clean_restart: its process ended by exit:0" in result.unjudged
+    )
+    assert result.failures == []
+
+
+@pytest.mark.slow
+def test_the_time_for_a_gate_is_that_of_shrinking_too(tmp_path: Path) -> None:
+    cases, wrong = tmp_path / "cases", subject_named(f"{__name__}:WrongOnceStore")
+    cases.mkdir()
+    case = CaseFile("clean_restart", Program(Setup(), PUTS), "PUT-1", 1, "", "")
+    case.save(cases / "wrong.case.json")
+
+    options = replace(kept_in(tmp_path, cases), max_time_s=6.0)
+    result = check(["clean_restart"], "dev", told, subject=wrong, options=options)
+
+    (failure,) = result.failures
+    assert (failure.phase, failure.law) == ("cases", "PUT-1")
+    assert (failure.shrunk.runs, failure.shrunk.exhausted) == (1, True)
+    assert result.unjudged == []  # the shrinking was cut, and not ended as hung
 
 
 @pytest.mark.slow

@@ -176,7 +176,7 @@ def test_progress_is_told_after_each_run() -> None:
         LONG,
         "s",
         "CQ-3",
-        progress=lambda runs, ops: told.append((runs, ops)),
+        progress=lambda far: told.append((far.runs, len(far.program.ops))),
         run=toy_run(crash_after_two_puts),
     )
 
