@@ -18,32 +18,43 @@ from pyarrow import dataset
 
 from crashmq.reports.aggregates import manifests, row_files, size_of
 from crashmq.reports.arrow import arrow_schema
-from crashmq.reports.errors import BadRequest
+from crashmq.reports.errors import BadRequest, NotARun
 from crashmq.reports.files import read_run_file
 from crashmq.reports.places import Place, Remote
 from crashmq.reports.records import EpisodeRecord, ShardRecord
 from crashmq.reports.sums import SUMS
+
+_REFUSED = (duckdb.Error, pa.ArrowException, OSError)
 
 
 def answer(out: Place, question: str) -> str:
     """The result of a ``select`` on the views of a run, as a table in text.
 
     Raises:
-        NotARun: no run was written to ``out``, or a file of it is not there.
-        BadRequest: DuckDB refused the query.
+        NotARun: no run was written to ``out``, or a file of it is damaged or gone.
+        BadRequest: DuckDB refused the query, or met a value that it cannot convert.
     """
     read_run_file(out)
     with duckdb.connect() as connection:
-        _make_views(connection, out)
         try:
-            found = connection.sql(question)
-            return str(found) if found is not None else ""  # which carries it out
-        except duckdb.Error as error:
-            said = str(error).splitlines()[0]
-            raise BadRequest(
-                f"{said}. Views: episodes, manifests, {', '.join(SUMS)}; docs/runs.md "
-                f"says what is in them."
+            _make_views(connection, out)
+        except _REFUSED as error:
+            raise NotARun(
+                f"{out} has a damaged file: {_first_line(error)}. Run its soak again "
+                f"in a new directory, or restore the file."
             ) from None
+        try:  # what is asked for is computed once it is shown
+            found = connection.sql(question)
+            return str(found) if found is not None else ""
+        except _REFUSED as error:
+            raise BadRequest(
+                f"{_first_line(error)}. Views: episodes, manifests, {', '.join(SUMS)}; "
+                f"docs/runs.md says what is in them."
+            ) from None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0].rstrip(".!")
 
 
 def _make_views(connection: duckdb.DuckDBPyConnection, out: Place) -> None:

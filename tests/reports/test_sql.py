@@ -46,6 +46,39 @@ def test_a_question_that_is_none_is_one_sentence(tmp_path: Path) -> None:
     assert "Views: episodes, manifests, scenarios," in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("select cast(scenario as int) from episodes", "Could not convert string"),
+        ("select cast(9e300 as int)", "out of range"),
+    ],
+)
+def test_a_value_that_cannot_be_converted_is_one_sentence(
+    question: str, words: str, tmp_path: Path
+) -> None:
+    out = store.write_run(tmp_path / "out", SampleTask(), 50)
+
+    result = CliRunner().invoke(main, ["sql", str(out), question])
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    (sentence,) = result.stderr.splitlines()
+    assert words in sentence
+
+
+@pytest.mark.parametrize("kept", [0, 100, 0.5, -1])
+def test_a_damaged_file_of_rows_is_one_sentence(kept: float, tmp_path: Path) -> None:
+    out = store.write_run(tmp_path / "out", SampleTask(), 50)
+    (rows, *_) = sorted((out / "episodes").glob("*.parquet"))
+    data = rows.read_bytes()
+    rows.write_bytes(data[: int(kept if kept % 1 == 0 else len(data) * kept)])
+
+    result = CliRunner().invoke(main, ["sql", str(out), "select * from episodes"])
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    (sentence,) = result.stderr.splitlines()
+    assert rows.name in sentence
+
+
 def test_a_directory_without_a_run_answers_nothing(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["sql", str(tmp_path), "select 1"])
 
