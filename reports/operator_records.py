@@ -10,13 +10,21 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from crashmq.reports.errors import NotARun
 from crashmq.reports.files import changing, write_json
-from crashmq.reports.trust import reason
+from crashmq.reports.trust import (
+    COUNT_MAX,
+    Kind,
+    are,
+    are_by_name,
+    is_count,
+    is_seed,
+    reason,
+)
 
 ROWS_FILE = "operators.jsonl"
 ASKED_FILE = "operators.json"
@@ -78,18 +86,44 @@ def read_operator_rows(out: Path) -> list[OperatorRecord]:
     A last line without its line end was interrupted, and is skipped.
 
     Raises:
-        NotARun: there are none, or they are of another version.
+        NotARun: there are none, or a line is damaged or of another version.
     """
     path = out / ROWS_FILE
     try:
-        lines = path.read_text("utf-8").split("\n")[:-1]
-        rows = [OperatorRecord(**json.loads(line)) for line in lines]
-    except (OSError, ValueError, TypeError) as error:
+        lines = path.read_bytes().split(b"\n")[:-1]
+    except OSError as error:
         raise NotARun(
-            f"{path} holds no hunts of this version ({reason(error)}); give the "
-            f"directory of `crashmq mutants --operators --out`."
+            f"{path} cannot be read ({reason(error)}); give the directory of "
+            f"`crashmq mutants --operators --out`."
         ) from None
+    rows = [_row_in(line, path, number) for number, line in enumerate(lines, 1)]
     return list({row.id: row for row in rows}.values())
+
+
+def _row_in(line: bytes, path: Path, number: int) -> OperatorRecord:
+    why = "it is not JSON"
+    try:
+        given = json.loads(line)
+        why = "its fields are not those of a row"
+        row = OperatorRecord(**given)
+    except (ValueError, TypeError, RecursionError):
+        pass
+    else:
+        wrong = [each for each in fields(row) if not _is_right(row, each.name)]
+        if not wrong:
+            return row
+        why = f"{wrong[0].name} is {getattr(row, wrong[0].name)!r:.80}"
+    raise NotARun(
+        f"{path}:{number} is no hunt of this version ({why}); remove the line, and the "
+        f"same `crashmq mutants --operators` searches for its mutant again."
+    )
+
+
+def _is_right(row: OperatorRecord, name: str) -> bool:
+    value = getattr(row, name)
+    if OperatorRecord.__annotations__[name] == "int":
+        return type(value) is int and abs(value) <= COUNT_MAX
+    return isinstance(value, str)
 
 
 def in_sample_order(
@@ -132,7 +166,32 @@ def read_asked(out: Path) -> dict[str, Any]:
         ) from None
     if not isinstance(asked, dict) or asked.get("format") != FORMAT:
         raise NotARun(f"{path} is not of format {FORMAT}, which this version reads.")
+    for key, is_right in _ASKED.items():
+        if not is_right(asked.get(key)):
+            raise NotARun(
+                f"{path} is damaged: {key} is {asked.get(key)!r:.80}. Restore the "
+                f"file, or give --out a new directory."
+            )
     return asked
+
+
+def _is_drawn(value: object) -> bool:
+    """Whether a value is a mutant of the sample, as a directory stores it."""
+    return (
+        isinstance(value, dict)
+        and set(value) == {*_DRAWN, "line"}
+        and all(isinstance(value[key], str) for key in _DRAWN)
+        and is_count(value["line"])
+    )
+
+
+_DRAWN = ("id", "module", "function", "operator", "before", "after")
+_ASKED: dict[str, Kind] = {
+    "seed": is_seed,
+    "size": is_count,
+    "passed_over": are_by_name(is_count),
+    "sample": are(_is_drawn),
+}
 
 
 def lines_text(lines: Lines) -> str:
@@ -140,12 +199,29 @@ def lines_text(lines: Lines) -> str:
     return json.dumps(lines)
 
 
-def lines_from(text: str) -> Lines:
-    """How often each line of each module ran, from the text of ``lines_text``."""
-    return {
-        module: {int(line): count for line, count in counts.items()}
-        for module, counts in json.loads(text).items()
-    }
+def read_lines(out: Path) -> Lines | None:
+    """How often each line of each module ran; None if nobody has counted.
+
+    Raises:
+        NotARun: the file is damaged.
+    """
+    path = out / LINES_FILE
+    if not path.exists():
+        return None
+    try:
+        found = json.loads(path.read_bytes())
+        if are_by_name(are_by_name(is_count))(found):
+            return {
+                module: {int(line): count for line, count in counts.items()}
+                for module, counts in found.items()
+            }
+        why = "it has no counts of lines"
+    except (OSError, ValueError, RecursionError) as error:
+        why = reason(error)
+    raise NotARun(
+        f"{path} cannot be read ({why}); remove it, and `crashmq mutants --operators` "
+        f"counts the lines again."
+    )
 
 
 def with_reach(rows: Iterable[OperatorRecord], lines: Lines) -> list[OperatorRecord]:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from math import isfinite
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -144,6 +145,24 @@ def workers_option(command: Command) -> Command:
 def process_count(workers: int | None) -> int:
     """How many processes ``--workers`` asks for."""
     return workers or len(os.sched_getaffinity(0))
+
+
+class Seconds(click.FloatRange):
+    """Seconds, at least a tenth of one; a finite number."""
+
+    name = "seconds"
+
+    def __init__(self) -> None:
+        super().__init__(min=0.1)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """The typed number; ``nan`` is within no range, and ``inf`` ends never."""
+        seconds = super().convert(value, param, ctx)
+        if not isfinite(seconds):
+            self.fail(f"{value!r} is no number of seconds.", param, ctx)
+        return seconds
 
 
 class PlaceType(click.ParamType[Any]):

@@ -14,6 +14,7 @@ import click
 
 from crashmq.harness.commands import exits
 from crashmq.harness.commands.arguments import (
+    Seconds,
     baseline_at,
     baseline_option,
     bug_or_store,
@@ -71,7 +72,7 @@ from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 @workers_option
 @click.option(
     "--max-time",
-    type=click.FloatRange(min=0.1),
+    type=Seconds(),
     metavar="S",
     help="Stop after this many seconds, shrinking included, and say what did not run.",
 )

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from crashmq.harness.commands.arguments import (
+    Seconds,
     case_at,
     exit_with,
     mutant_named,
@@ -24,7 +25,7 @@ from crashmq.harness.commands.arguments import (
     workers_option,
     writing,
 )
-from crashmq.harness.commands.exits import INTERRUPTED, BadInput, unknown
+from crashmq.harness.commands.exits import INTERRUPTED, unknown
 from crashmq.harness.commands.explore_asked import Asked, explored_each
 from crashmq.harness.commands.output import Progress, say
 from crashmq.harness.disk.profiles import PROFILES
@@ -50,7 +51,6 @@ from crashmq.harness.explore.summary import (
 from crashmq.harness.failures.case_file import SUFFIX, CaseFile
 from crashmq.harness.guards.interrupts import INTERRUPTS
 from crashmq.models.ops import Crash, Event, parts
-from crashmq.reports.errors import BadRequest
 from crashmq.reports.exploration_records import ClassRow, FindingRow, write_rows
 from crashmq.reports.files import check_output, write_json
 
@@ -123,7 +123,7 @@ _OPS_MAX = 1000
 )
 @click.option(
     "--budget",
-    type=click.FloatRange(min=0.1),
+    type=Seconds(),
     default=60.0,
     show_default=True,
     metavar="S",
@@ -152,7 +152,7 @@ def command(**typed: Any) -> None:
     _check_question(asked)
     disks = _disks_named(asked.profile)
     if asked.out is not None:
-        _check_out(asked.out)
+        check_output(asked.out)
     code = explored_each(asked)
     exit_with(asked.mutant, _crash_all(asked, disks) if code is None else code)
 
@@ -268,13 +268,6 @@ def _smalls(result: Result, scenario: str, mutant: str) -> list[Small]:
             if before is None or len(small.program.ops) < len(before.program.ops):
                 smalls[small.cause] = small
     return list(smalls.values())
-
-
-def _check_out(out: Path) -> None:
-    try:
-        check_output(out)
-    except BadRequest as error:
-        raise BadInput(str(error)) from None
 
 
 def _explored(jobs: Iterator[Job], workers: int, budget: float, began: float) -> Result:

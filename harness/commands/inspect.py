@@ -35,6 +35,7 @@ from crashmq.harness.reading.stream import Gap, Tell, record_at, records_in
 from crashmq.models.files.record import Record
 from crashmq.models.printable import printable
 
+_FROM_0 = click.IntRange(min=0)
 _LIMIT = 20
 _ASKED = ("offset", "phy_offset", "message_id", "key", "since", "until")
 
@@ -42,15 +43,17 @@ _ASKED = ("offset", "phy_offset", "message_id", "key", "since", "until")
 @click.command()
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--topic", default="", help="Only this topic.")
-@click.option("--queue", "queue_id", type=int, help="Only this queue of the topic.")
-@click.option("--offset", type=int, help="The message of this queue_offset.")
-@click.option("--phy-offset", type=int, help="The message at this byte of the log.")
+@click.option("--queue", "queue_id", type=_FROM_0, help="Only this queue of the topic.")
+@click.option("--offset", type=_FROM_0, help="The message of this queue_offset.")
+@click.option("--phy-offset", type=_FROM_0, help="The message at this byte of the log.")
 @click.option("--id", "message_id", help="An offset message id, or a unique key.")
 @click.option("--key", help="Messages with this key; with --topic by the index.")
 @click.option("--no-index", is_flag=True, help="Find a key by reading the log.")
 @click.option("--from", "since", metavar="TIME", help="Stored then or later.")
 @click.option("--to", "until", metavar="TIME", help="Stored before then.")
-@click.option("--limit", type=int, help=f"At most N; by default {_LIMIT}.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), help=f"At most N; by default {_LIMIT}."
+)
 @click.option("--jsonl", is_flag=True, help="A JSON object a line; all of them.")
 @store_options
 def command(directory: Path, jsonl: bool, limit: int | None, **asked: Any) -> None:

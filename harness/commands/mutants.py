@@ -12,6 +12,7 @@ import click
 import crashmq.harness.episodes.episode  # noqa: F401  # declares every law
 from crashmq.engine.host.probe import declared_probes
 from crashmq.harness.commands.arguments import (
+    Seconds,
     mutants_of,
     process_count,
     workers_option,
@@ -41,7 +42,6 @@ from crashmq.harness.mutants.verdict import (
     verdict_of,
 )
 from crashmq.harness.searches.declaring import declared
-from crashmq.reports.errors import BadRequest
 from crashmq.reports.files import check_output, write_declared, write_json
 from crashmq.reports.mutation_records import HuntRecord, write_rows
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
@@ -63,7 +63,7 @@ WITH_A_CASE = ("killed", "unconfirmed")
 )
 @click.option(
     "--budget",
-    type=click.FloatRange(min=0.1),
+    type=Seconds(),
     default=600.0,
     show_default=True,
     metavar="S",
@@ -130,7 +130,7 @@ def command(
         _show(show, _known(file, any_module))
         return
     if out is not None:
-        _check_out(out)
+        check_output(out)
     known = _known(file, any_module)
     chosen: list[Mutant | None] = list(_chosen(known, (*only, *more)))
     if ci:
@@ -158,13 +158,6 @@ def command(
 def _show(name: str, known: Mapping[str, Mutant]) -> None:
     (mutant,) = _chosen(known, (name,))
     say(f"{mutant.id} {mutant.title}\n{diff_of(mutant)}")
-
-
-def _check_out(out: Path) -> None:
-    try:
-        check_output(out)
-    except BadRequest as error:
-        raise BadInput(str(error)) from None
 
 
 def _known(file: Path | None, any_module: bool) -> Mapping[str, Mutant]:

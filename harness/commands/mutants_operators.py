@@ -20,7 +20,6 @@ from crashmq.harness.commands.exits import (
     INTERRUPTED,
     TOO_LITTLE,
     BadInput,
-    EnvironmentLacking,
 )
 from crashmq.harness.commands.output import Progress, say
 from crashmq.harness.commands.report_mutants import write_operator_report
@@ -39,8 +38,6 @@ from crashmq.harness.mutants.operators.operator_campaign import (
     run_hunts,
     save_survivors,
 )
-from crashmq.harness.mutants.operators.ordinary import NoOperators
-from crashmq.reports.errors import BadRequest
 from crashmq.reports.operator_figures import (
     class_of,
     sentence_of,
@@ -141,7 +138,7 @@ def _run(
     asked = click.get_current_context().get_parameter_source("budget")
     budget = BUDGET_S if asked is ParameterSource.DEFAULT else given["budget"]
     campaign = OperatorCampaign(out, size, given["seed"], budget, only, survivors)
-    equivalent, drawn = _reasons(campaign), _drawn(campaign)
+    equivalent, drawn = campaign.equivalent, _drawn(campaign)
     with _runner(given["workers"], master, out) as runner:
         _search(campaign, drawn, runner)
     rows = _save(campaign, drawn, equivalent)
@@ -164,28 +161,13 @@ def _show(name: str) -> None:
 
 
 def _lookup(only: tuple[str, ...], told: Drawing) -> list[Drawn]:
-    try:
-        return [Drawn.of(made) for made in sample(0, SAMPLE, told, only)]
-    except NoOperators as error:
-        raise EnvironmentLacking(str(error)) from None
-
-
-def _reasons(campaign: OperatorCampaign) -> Mapping[str, str]:
-    try:
-        return campaign.equivalent
-    except BadRequest as error:
-        raise BadInput(str(error)) from None
+    return [Drawn.of(made) for made in sample(0, SAMPLE, told, only)]
 
 
 def _drawn(campaign: OperatorCampaign) -> list[Drawn]:
     say("mutants: drawing the sample", err=True)
-    try:
-        with writing():
-            drawn = campaign.draw()
-    except NoOperators as error:
-        raise EnvironmentLacking(str(error)) from None
-    except BadRequest as error:
-        raise BadInput(str(error)) from None
+    with writing():
+        drawn = campaign.draw()
     if not drawn:
         raise BadInput(
             f"no operator makes a mutant of {', '.join(campaign.only)}; name a module "

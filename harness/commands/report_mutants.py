@@ -7,12 +7,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
 
-from crashmq.harness.commands.exits import CLEAN, FINDINGS, BadInput
+from crashmq.harness.commands.exits import CLEAN, FINDINGS
 from crashmq.harness.commands.output import say
 from crashmq.harness.commands.reporting import reporting_what_is_missing
 from crashmq.harness.commands.sparked import spark_session
 from crashmq.harness.mutants.operators.equivalent import equivalent_mutants
-from crashmq.reports.errors import BadRequest
 from crashmq.reports.files import write_json, write_text
 from crashmq.reports.mutation_records import read_rows
 from crashmq.reports.operator_figures import (
@@ -21,11 +20,10 @@ from crashmq.reports.operator_figures import (
     summary_of_operators,
 )
 from crashmq.reports.operator_records import (
-    LINES_FILE,
     OperatorRecord,
     in_sample_order,
-    lines_from,
     read_asked,
+    read_lines,
     read_operator_rows,
     with_reach,
 )
@@ -35,15 +33,12 @@ PARQUET_FILE = "operators.parquet"
 
 def report_operators(directory: Path) -> NoReturn:
     """Write the report of ``crashmq mutants --operators`` again, without Spark."""
-    try:
-        asked, rows = read_asked(directory), read_operator_rows(directory)
-        equivalent = equivalent_mutants(directory)
-    except BadRequest as error:
-        raise BadInput(str(error)) from None
+    asked, rows = read_asked(directory), read_operator_rows(directory)
+    equivalent = equivalent_mutants(directory)
     rows = in_sample_order(rows, [each["id"] for each in asked["sample"]])
-    lines = directory / LINES_FILE
-    if lines.exists():
-        rows = with_reach(rows, lines_from(lines.read_text("utf-8")))
+    lines = read_lines(directory)
+    if lines is not None:
+        rows = with_reach(rows, lines)
     summary = write_operator_report(directory, rows, asked, equivalent)
     say(sentence_of(rows, equivalent))
     say(f"  report  {directory / 'report.md'}, {directory / 'summary.json'}")

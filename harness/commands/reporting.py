@@ -17,12 +17,12 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from crashmq.harness.commands.arguments import writing
-from crashmq.harness.commands.exits import EnvironmentLacking, error_for
+from crashmq.harness.commands.exits import EnvironmentLacking
 from crashmq.harness.commands.soak_junit import write_soak_junit
 from crashmq.harness.failures.baseline import Baseline
 from crashmq.harness.failures.case_file import SUFFIX, CaseFile
 from crashmq.models.program import from_json
-from crashmq.reports.errors import NotInstalled, ReportError
+from crashmq.reports.errors import NotInstalled
 from crashmq.reports.jvm import require_packages
 from crashmq.reports.places import Place
 
@@ -36,7 +36,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 @contextmanager
 def reporting_what_is_missing(*, spark: bool, instead: str = "") -> Iterator[None]:
-    """Turn errors of ``reports`` into error messages of one sentence.
+    """Refuse a machine that lacks what reports need; the command line says it.
 
     Args:
         spark: whether Spark is needed too, not only what reports need.
@@ -47,8 +47,6 @@ def reporting_what_is_missing(*, spark: bool, instead: str = "") -> Iterator[Non
         yield
     except NotInstalled as error:
         raise EnvironmentLacking(f"{error} {instead}".rstrip()) from None
-    except ReportError as error:
-        raise error_for(error) from None
 
 
 def write_report(

@@ -450,3 +450,24 @@ def test_a_python_without_asserts_is_refused_in_a_sentence() -> None:
     assert (told.returncode, told.stdout) == (2, "")
     (line,) = told.stderr.splitlines()
     assert line.startswith("crashmq: `crashmq check` judges nothing under python -O")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("inspect", ".", "--limit", "-1"),
+        ("inspect", ".", "--limit", "0"),
+        ("inspect", ".", "--topic", "T", "--queue", "-1"),
+        ("inspect", ".", "--topic", "T", "--queue", "0", "--offset", "-1"),
+        ("inspect", ".", "--phy-offset", "-1"),
+        ("check", "--max-time", "nan"),
+        ("check", "--max-time", "inf"),
+        ("explore", "--budget", "nan"),
+        ("mutants", "--budget", "inf"),
+    ],
+)
+def test_a_number_that_means_nothing_is_refused(words: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(main, words)
+
+    assert result.exit_code == 2, result.output
+    assert f"Invalid value for '{words[-2]}'" in result.stderr

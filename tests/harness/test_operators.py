@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -71,6 +73,7 @@ from crashmq.reports.operator_records import (
     append_row,
     cut_torn_row,
     read_operator_rows,
+    write_asked,
 )
 
 # Each process that asks for all machine-made mutants makes them anew.
@@ -462,7 +465,7 @@ def test_of_several_rows_the_last_counts_and_a_torn_one_is_passed_over(
     ids = [each.id for each in read_operator_rows(tmp_path)]
     assert ids == ["OP-1", "OP-2", "OP-4"]
     (tmp_path / ROWS_FILE).write_text("nothing\n")
-    with pytest.raises(NotARun, match="holds no hunts"):
+    with pytest.raises(NotARun, match=r"operators\.jsonl:1 is no hunt"):
         read_operator_rows(tmp_path)
 
 
@@ -612,3 +615,46 @@ def test_a_place_of_something_else_is_refused_before_a_sample_is_drawn(
     for place in (file, tmp_path):
         with pytest.raises(CannotGoOn, match="give --out a new directory"):
             OperatorCampaign(place, 3, 3, 0.2).draw()
+
+
+ROW = json.dumps(asdict(row()))
+DAMAGED = [
+    ("operators.jsonl", f"{ROW}\n{{\n", "operators.jsonl:2 is no hunt"),
+    ("operators.jsonl", f"{ROW}\n[]\n", "operators.jsonl:2 is no hunt"),
+    ("operators.jsonl", '{"id": "OP-1"}\n', "operators.jsonl:1 is no hunt"),
+    ("operators.jsonl", f"{'[' * 99_999}\n", "operators.jsonl:1 is no hunt"),
+    ("operators.jsonl", ROW.replace("7,", '"7",') + "\n", "(line is '7')"),
+    ("operators.jsonl", ROW.replace('"OP-1"', "[]") + "\n", "(id is [])"),
+    ("operators.json", "{", "operators.json cannot be read"),
+    ("operators.json", '{"format": 1}', "operators.json is damaged: seed"),
+    ("operators.json", None, "operators.json is damaged: sample"),
+    ("lines.json", "[", "lines.json cannot be read"),
+    ("lines.json", '{"m": [1]}', "lines.json cannot be read"),
+    ("lines.json", '{"m": {"x": 1}}', "lines.json cannot be read"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "text", "sentence"), DAMAGED, ids=range(len(DAMAGED)))
+@pytest.mark.parametrize("command", ["report", "mutants"])
+def test_a_damaged_file_of_a_campaign_is_one_sentence(
+    command: str, name: str, text: str | None, sentence: str, tmp_path: Path
+) -> None:
+    campaign = OperatorCampaign(tmp_path, 1, 0, 10.0)
+    given = row(outcome="survived", compared=1, cpu_us=20_000_000)
+    drawn = {key: getattr(given, key) for key in Drawn.__annotations__}
+    asked = {**campaign.decides, "size": 1, "passed_over": {}}
+    write_asked(tmp_path, {**asked, "sample": [drawn]})
+    append_row(tmp_path, given)
+    if text is None:
+        write_asked(tmp_path, {**asked, "sample": [{**drawn, "line": "7"}]})
+    else:
+        (tmp_path / name).write_text(text)
+
+    words = ["report", str(tmp_path)]
+    if command == "mutants":
+        words = ["mutants", "--operators", "--sample", "1", "--out", str(tmp_path)]
+    result = CliRunner().invoke(main, words)
+
+    assert result.exit_code == 2, result.output
+    assert sentence in result.stderr.splitlines()[-1]

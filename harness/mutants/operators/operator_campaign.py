@@ -39,9 +39,9 @@ from crashmq.reports.operator_records import (
     append_row,
     cut_torn_row,
     in_sample_order,
-    lines_from,
     lines_text,
     read_asked,
+    read_lines,
     read_operator_rows,
     write_asked,
 )
@@ -234,14 +234,14 @@ def compare_survivors(
 
 def lines_of(campaign: OperatorCampaign, told: Callable[[int], None]) -> Lines:
     """The lines that the beginning of a hunt runs; counted once per directory."""
-    path = campaign.out / LINES_FILE
-    if path.exists():
-        return lines_from(path.read_text("utf-8"))
+    counted = read_lines(campaign.out)
+    if counted is not None:
+        return counted
     lines: Lines = {}
     for number, more in enumerate(counted_lines(campaign.seed, range(LINED_SLICES))):
         add_lines(lines, more)
         told(number + 1)
-    write_text(path, lines_text(lines))
+    write_text(campaign.out / LINES_FILE, lines_text(lines))
     return lines
 
 

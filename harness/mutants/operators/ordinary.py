@@ -11,6 +11,7 @@ from functools import cache, partial
 from typing import Any
 
 from crashmq.harness.mutants.operators.spans import Change, Text
+from crashmq.reports.errors import EnvironmentMissing
 from crashmq.reports.extras import install
 
 _COMPARED = (
@@ -39,7 +40,7 @@ NAMES: dict[str, str] = {
 """Classes of cosmic-ray, and how the report names what they do."""
 
 
-class NoOperators(ImportError):
+class NoOperators(EnvironmentMissing):
     """cosmic-ray is not installed; the message says how to get it."""
 
 
