@@ -6,6 +6,7 @@ machine without Spark, before they need it.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from crashmq.reports.summary import Summary
 
 CASES_DIR = "cases"
+_STEM_MAX = 160  # a name has 255 bytes at most, and the file is written beside it first
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -119,7 +121,7 @@ def _background(figures: Figures, out: Place, baseline: Baseline) -> Background:
 
 def _save_case(found: Finding, directory: Place) -> Place:
     """Save the failure's case file; an existing one is kept as it is."""
-    path = directory / f"{_UNSAFE.sub('-', found.signature)}{SUFFIX}"
+    path = directory / f"{_stem(found.signature)}{SUFFIX}"
     if not path.exists():
         case = CaseFile(
             scenario=found.scenario,
@@ -133,6 +135,15 @@ def _save_case(found: Finding, directory: Place) -> Place:
         )
         _put(case, path)
     return path
+
+
+def _stem(signature: str) -> str:
+    """A signature as the name of a file; a long one is cut, and ends with its hash."""
+    stem = _UNSAFE.sub("-", signature)
+    if len(stem) <= _STEM_MAX:
+        return stem
+    digest = hashlib.sha256(signature.encode("utf-8", "replace")).hexdigest()[:12]
+    return f"{stem[: _STEM_MAX - len(digest) - 1]}-{digest}"
 
 
 def _put(case: CaseFile, path: Place) -> None:

@@ -31,7 +31,7 @@ def check_edits(mutants: Mapping[str, Mutant]) -> Iterator[str]:
     rows = supervised(trial, range(len(chosen)), CHECK_TIMEOUT_S)
     for mutant, row in zip(chosen, rows, strict=True):
         if isinstance(row, Lost):
-            last = row.detail.strip().splitlines()[-1:] or [row.how]
-            yield f"mutant {mutant.id}: planting it ended its process: {last[0]}"
+            why = row.said or row.how
+            yield f"mutant {mutant.id}: planting it ended its process: {why}"
         elif row:
             yield row

@@ -110,8 +110,7 @@ def _cut_down(
 
     for row in supervised(work, (0,), SHRINK_TIMEOUT_S, task.planted):
         if isinstance(row, Lost):
-            last = row.detail.strip().splitlines()[-1:] or [row.how]
-            record.message += f"\nnot shrunk: {last[0]}"
+            record.message += f"\nnot shrunk: {row.said or row.how}"
             return
         record.program = json.dumps(to_json(row.program))
         record.ops = len(row.program.ops)

@@ -320,8 +320,7 @@ class _Gate:
                 self.result.unjudged.append(why)
             case ShrinkResult() if part.found:
                 self.shrunk[_key(part.found)] = row
-            case Lost(detail=detail):
-                said = detail.strip().splitlines()[-1]
+            case Lost(said=said):
                 self._unjudged(part, said)
             case Over(how):
                 self.over.add(part)

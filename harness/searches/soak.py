@@ -251,8 +251,7 @@ class SoakTask:
             program=json.dumps(program),
         )
         if raised:
-            said = lost.detail.strip().splitlines()[-1]
-            record.signature = f"{OWN_DEFECT}-{said.partition(':')[0]}"
+            record.signature = f"{OWN_DEFECT}-{lost.kind}"
             record.verdicts = [_unknown(OWN_DEFECT, lost.detail)]
         return self._signed(record, lost.number)
 

@@ -51,6 +51,7 @@ _GROWN = 96
 CHUNK = 1 << 16
 _DESCRIPTORS_MAX = 65_536
 _DETAIL_MAX = 8_000
+_SAID_MAX = 1_000
 _LOOKED_AT_S = 0.2  # how often a child that tells nothing is seen to live
 
 
@@ -58,12 +59,15 @@ _LOOKED_AT_S = 0.2  # how often a child that tells nothing is seen to live
 class Lost:
     """A number whose work gave no row.
 
-    ``how`` is ``raised``, ``timeout``, ``signal:N`` or ``exit:N``; ``detail`` is the
-    traceback of what was raised, empty otherwise.
+    ``how`` is ``raised``, ``timeout``, ``signal:N`` or ``exit:N``. Of what was raised
+    ``kind`` is the class, by module unless it is Python's own, ``said`` the class with
+    the message's first line, ``detail`` the traceback; all are empty otherwise.
     """
 
     number: int
     how: str
+    kind: str = ""
+    said: str = ""
     detail: str = ""
 
 
@@ -345,7 +349,15 @@ def lost_row(number: int) -> bytes:
 
 
 def _lost(number: int) -> Lost:
-    return Lost(number, "raised", traceback.format_exc()[-_DETAIL_MAX:])
+    error = sys.exception()
+    assert error is not None
+    kind, module = type(error).__qualname__, type(error).__module__
+    if module not in ("builtins", "__main__"):
+        kind = f"{module}.{kind}"
+    told = traceback.format_exception_only(error)  # a SyntaxError's place is before it
+    said = next(each for each in told if not each.startswith(" "))
+    said = said.partition("\n")[0][:_SAID_MAX]
+    return Lost(number, "raised", kind, said, traceback.format_exc()[-_DETAIL_MAX:])
 
 
 def write_row(writer: int, data: bytes) -> None:

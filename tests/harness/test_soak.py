@@ -131,6 +131,13 @@ class Failing(SoakTask):
         raise RuntimeError(f"no episode {number}")
 
 
+class Rambling(SoakTask):
+    def run_episode(self, number: int) -> NoReturn:
+        error = json.JSONDecodeError("no JSON:\n  nothing", f"{number}", 0)
+        error.add_note("as told above: not here")
+        raise error
+
+
 @pytest.mark.slow
 def test_an_episode_that_hangs_is_a_row_with_its_program() -> None:
     task = Hanging("run", ("clean_restart",), 7, "", "code", 0.5)
@@ -151,6 +158,15 @@ def test_a_defect_of_ours_is_unknown_never_passed() -> None:
     (verdict,) = row.verdicts
     assert (verdict.law, verdict.outcome) == (OWN_DEFECT, "unknown")
     assert "no episode 0" in verdict.message
+
+
+def test_a_defect_is_named_by_its_class_whatever_its_message_says() -> None:
+    task = Rambling("run", ("clean_restart",), 7, "", "code", 60.0)
+
+    (row,) = task.run_shard(Shard(0, 1))
+
+    assert row.signature == "crashmq-json.decoder.JSONDecodeError"
+    assert "as told above" in row.verdicts[0].message
 
 
 def test_another_digest_the_second_time_is_unknown(

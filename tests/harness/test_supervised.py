@@ -145,6 +145,30 @@ def test_what_was_raised_is_told() -> None:
     assert "ZeroDivisionError" in lost.detail
 
 
+@pytest.mark.parametrize(
+    ("code", "kind", "said"),
+    [
+        ("1 // 0", "ZeroDivisionError", "ZeroDivisionError: "),
+        ("raise KeyError", "KeyError", "KeyError"),
+        ("raise OSError('one:\\ntwo')", "OSError", "OSError: one:"),
+        ("(", "SyntaxError", "SyntaxError: '(' was never closed"),
+        ("import json; json.loads('')", "json.decoder.JSONDecodeError", "json.decoder"),
+        ("raise SystemExit(3)", "SystemExit", "SystemExit: 3"),
+        ("raise ValueError('x' * 9000)", "ValueError", "ValueError: xx"),
+    ],
+)
+def test_a_loss_names_the_class_and_the_first_line(
+    code: str, kind: str, said: str
+) -> None:
+    (lost,) = supervised(lambda _: exec(code), [0], PATIENT_S)
+
+    assert isinstance(lost, Lost)
+    assert lost.kind == kind
+    assert lost.said.startswith(said)
+    assert "\n" not in lost.said
+    assert len(lost.said) <= 1000
+
+
 def test_a_row_that_cannot_be_pickled_is_lost_alone() -> None:
     rows = list(supervised(lambda n: (lambda: n) if n == 0 else n, [0, 1], PATIENT_S))
 

@@ -11,6 +11,7 @@ from sample_run import SampleTask
 
 from crashmq.harness.cli import main
 from crashmq.reports.mutation_records import HUNTS_FILE
+from crashmq.reports.records import EpisodeRecord
 
 store = pytest.importorskip("sample_store", reason="pyarrow is not installed")
 
@@ -33,6 +34,26 @@ def test_a_run_is_told_to_ci_servers_in_xml(
     assert [suite.get("name") for suite in suites] == names
     assert [one.get("type") for one in suites.iter("failure")] == red
     assert result.exit_code == len(red), result.output
+
+
+class LongNamed(SampleTask):
+    """Two failures whose signatures are longer than a file's name may be."""
+
+    def episode(self, episode_id: int) -> EpisodeRecord:
+        row = super().episode(episode_id)
+        if row.signature:
+            row.signature = f"CQ-3-{'Restart' * 50}{episode_id}"
+        return row
+
+
+@pytest.mark.slow
+def test_a_long_signature_has_a_case_file_of_its_own(tmp_path: Path) -> None:
+    out = store.write_run(tmp_path / "run", LongNamed(break_every=50), 100)
+
+    result = report(out)
+
+    assert result.exit_code == 1, result.output
+    assert len(list((out / "cases").glob("CQ-3-Restart*.case.json"))) == 2
 
 
 @pytest.mark.slow
