@@ -319,7 +319,6 @@ def _keep(found: FoundFailure, config: pytest.Config) -> tuple[str, str]:
         step=found.step,
         digest=result.digest,
         message=found.message,
-        mutant=found.mutant,
         subject=store or OURS,
     )
     named = config.getoption("crashmq_artifacts") or config.getini("crashmq_artifacts")

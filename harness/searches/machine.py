@@ -48,7 +48,6 @@ class FoundFailure:
     Attributes:
         step: number of the op at which the law was violated; the number of ops if only
             the end of the episode showed it.
-        mutant: id of the planted bug; "" on the clean engine.
         subject: what made the store; None for our engine.
     """
 
@@ -57,7 +56,6 @@ class FoundFailure:
     violated: str
     message: str
     step: int
-    mutant: str = ""
     subject: MakesSubjects | None = None
 
 
@@ -70,7 +68,6 @@ class Recorder:
     one.
     """
 
-    mutant: str = ""
     failures: dict[str, FoundFailure] = field(default_factory=dict)
     episodes: int = 0
     starts: int = 0
@@ -172,7 +169,6 @@ class StoreMachine(RuleBasedStateMachine):
             violated=breach.id,
             message=str(breach),
             step=step,
-            mutant=self.recorder.mutant,
             subject=self.subject,
         )
 

@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import replace
 
-from hypothesis import seed as seeded
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from crashmq.harness.episodes.running import runner_of
-from crashmq.harness.failures.shrink import ShrinkInterrupted, shrink
-from crashmq.harness.mutants.mutants import MUTANTS
-from crashmq.harness.mutants.mutation import applied
+from crashmq.harness.failures.shrink import shrink
 from crashmq.harness.searches.machine import (
     FoundFailure,
     Recorder,
@@ -28,53 +24,6 @@ from crashmq.harness.searches.machine import (
 from crashmq.harness.searches.search_settings import search_settings
 from crashmq.harness.subjects.named import NamedSubject
 from crashmq.models.laws.registry import LawViolated
-
-
-class SearchInterrupted(KeyboardInterrupt):
-    """Ctrl-C during a search; it has the failure so far and the number of programs."""
-
-    def __init__(self, found: FoundFailure | None, runs: int) -> None:
-        super().__init__()
-        self.found = found
-        self.runs = runs
-
-
-def find_failure(
-    scenario_name: str,
-    *,
-    profile: str = "ci",
-    max_examples: int | None = None,
-    seed: int | None = None,
-    mutant: str = "",
-) -> FoundFailure | None:
-    """Let Hypothesis search a scenario until a law is violated, then shrink.
-
-    Shrinking is ours: it needs tens of runs where Hypothesis needs thousands, and ends
-    with fewer ops.
-
-    Args:
-        scenario_name: of the catalogue.
-        profile: of ``search_settings``; ``ci`` finds the same each time.
-        max_examples: how many programs to try; None: the profile's number.
-        seed: of the search, so that it can be repeated; None: the profile decides.
-        mutant: id of a planted bug to search with; "" for the clean engine.
-
-    Returns:
-        The shrunk program, or None if no program violated a law.
-
-    Raises:
-        LawUnknown: a law could not be judged, which is a defect of ours.
-        SearchInterrupted: by Ctrl-C; it has the failure so far.
-    """
-    recorder = Recorder(mutant)
-    machine = machine_for(scenario_name, recorder)
-    chosen = _chosen(machine, profile, max_examples)
-    if seed is not None:
-        machine = seeded(seed)(machine)
-        chosen = settings(chosen, derandomize=False)
-    with applied(MUTANTS[mutant]) if mutant else nullcontext():
-        found = _first_of(machine, chosen)
-        return _shrunk_or_cut(found, recorder.episodes) if found else None
 
 
 def first_failure(
@@ -95,11 +44,10 @@ def first_failure(
 
     Raises:
         LawUnknown: a law could not be judged, which is a defect of ours.
-        SearchInterrupted: by Ctrl-C; it has the failure so far.
     """
     recorder = Recorder(progress=progress)
     machine = machine_for(scenario_name, recorder, subject=subject)
-    return _first_of(machine, _chosen(machine, "ci", max_examples))
+    return _first_of(machine, max_examples)
 
 
 def warm_up() -> None:
@@ -107,40 +55,21 @@ def warm_up() -> None:
     machine = machine_for("clean_restart")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _first_of(machine, _chosen(machine, "ci", 1))
+        _first_of(machine, 1)
 
 
-def _chosen(
-    machine: type[StoreMachine], profile: str, max_examples: int | None
-) -> settings:
+def _first_of(machine: type[StoreMachine], max_examples: int) -> FoundFailure | None:
+    """Run a machine's search; return the failure that ended it."""
     steps = machine.scenario.machine_steps
     chosen = search_settings(
-        profile, max_examples=max_examples, steps=steps, shrinks=False
+        "ci", max_examples=max_examples, steps=steps, shrinks=False
     )
-    return settings(chosen, database=None)
-
-
-def _first_of(machine: type[StoreMachine], chosen: settings) -> FoundFailure | None:
-    """Run a machine's search; return the failure that ended it."""
-    failures = machine.recorder.failures
+    chosen = settings(chosen, database=None)
     try:
         run_state_machine_as_test(machine, settings=chosen)
     except LawViolated as breach:
-        return failures[breach.id]
-    except KeyboardInterrupt:
-        found = next(iter(failures.values()), None)
-        raise SearchInterrupted(found, machine.recorder.episodes) from None
+        return machine.recorder.failures[breach.id]
     return None
-
-
-def _shrunk_or_cut(found: FoundFailure, runs: int) -> FoundFailure:
-    try:
-        return shrunk(found)
-    except KeyboardInterrupt as cut:
-        smaller = found
-        if isinstance(cut, ShrinkInterrupted):
-            smaller = replace(found, program=cut.so_far.program)
-        raise SearchInterrupted(smaller, runs) from None
 
 
 def shrunk(found: FoundFailure, *, budget_runs: int = 2000) -> FoundFailure:

@@ -25,7 +25,7 @@ from crashmq.harness.mutants.mutation import applied
 from crashmq.harness.searches import gate
 from crashmq.harness.searches.gate import GateOptions, GateProgress, check
 from crashmq.harness.searches.gate_parts import GateProfile
-from crashmq.harness.searches.machine_search import SearchInterrupted, find_failure
+from crashmq.harness.searches.machine_search import first_failure
 from crashmq.harness.searches.supervised import supervised
 from crashmq.models.ops import PutMessage
 from crashmq.models.program import Program, Setup
@@ -136,10 +136,8 @@ def test_an_interrupt_amid_a_machine_ends_the_search_without_a_finding(
 ) -> None:
     run_amid(monkeypatch, Episode, "step", interrupted_at(call))
 
-    with INTERRUPTS.heeded(), pytest.raises(SearchInterrupted) as ended:
-        find_failure("reput_behind", max_examples=20)
-
-    assert ended.value.found is None
+    with INTERRUPTS.heeded(), pytest.raises(KeyboardInterrupt):
+        first_failure("reput_behind", 20, None, lambda _: None)
 
 
 @pytest.mark.slow

@@ -4,10 +4,9 @@ import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
 from crashmq.harness.episodes.episode import run_program
-from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import Edit, Mutant, applied
 from crashmq.harness.searches.machine import Recorder, machine_for
-from crashmq.harness.searches.machine_search import find_failure
+from crashmq.harness.searches.machine_search import first_failure, shrunk
 from crashmq.harness.searches.search_settings import search_settings
 from crashmq.models.laws.registry import LawViolated
 from crashmq.models.ops import PutMessage
@@ -39,49 +38,35 @@ WRONG_OFFSET = Mutant(
 )
 
 
-@pytest.fixture
-def planted(monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setitem(MUTANTS.by_id, WRONG_OFFSET.id, WRONG_OFFSET)
-    return WRONG_OFFSET.id
-
-
 @pytest.mark.slow
-def test_a_found_failure_is_shrunk_and_breaks_the_same_law_when_run_again(
-    planted: str,
-) -> None:
-    found = find_failure("clean_restart", max_examples=20, mutant=planted)
-
-    assert found is not None
-    assert len(found.program.ops) <= 1
-    assert (found.mutant, found.scenario) == (planted, "clean_restart")
+def test_a_found_failure_is_shrunk_and_breaks_the_same_law_when_run_again() -> None:
     with applied(WRONG_OFFSET):
+        failure = first_failure("clean_restart", 20, None, lambda _: None)
+        assert failure is not None
+        found = shrunk(failure)
         result = run_program(found.program, "clean_restart")
+
+    assert len(found.program.ops) <= 1
+    assert found.scenario == "clean_restart"
     assert result.outcome is Outcome.VIOLATED
     assert (result.law, result.step) == (found.violated, found.step)
     assert result.message == found.message
 
 
 @pytest.mark.slow
-def test_a_search_with_one_seed_finds_the_same_twice(planted: str) -> None:
-    first, second = (
-        find_failure("process_kill", max_examples=20, seed=5, mutant=planted)
-        for _ in range(2)
-    )
+def test_a_search_finds_the_same_twice() -> None:
+    with applied(WRONG_OFFSET):
+        first, second = (
+            first_failure("process_kill", 20, None, lambda _: None) for _ in range(2)
+        )
 
     assert first is not None
     assert first == second
 
 
 @pytest.mark.slow
-def test_after_a_search_the_engine_is_the_shipped_one_again(planted: str) -> None:
-    find_failure("clean_restart", max_examples=5, mutant=planted)
-
-    assert run_program(WRONG_OFFSET.trigger).outcome is Outcome.PASSED
-
-
-@pytest.mark.slow
 def test_a_failing_machine_records_the_program_that_hypothesis_reports() -> None:
-    recorder = Recorder(WRONG_OFFSET.id)
+    recorder = Recorder()
     machine = machine_for("reput_behind", recorder)
 
     with applied(WRONG_OFFSET), pytest.raises(LawViolated) as caught:

@@ -8,7 +8,7 @@ import pytest
 from crashmq.harness.episodes.episode import run_program
 from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import Mutant, applied
-from crashmq.harness.searches.machine_search import find_failure
+from crashmq.harness.searches.machine_search import first_failure, shrunk
 from crashmq.models.laws.registry import declared_laws
 from crashmq.models.verdict import Outcome
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
@@ -94,9 +94,11 @@ def test_a_seeded_search_kills_the_mutant(mutant: Mutant) -> None:
 @EACH_CANARY
 def test_hypothesis_kills_the_mutant_with_a_short_program(mutant: Mutant) -> None:
     for name in MOST_DAMAGING_FIRST:
-        found = find_failure(name, max_examples=100, mutant=mutant.id)
-        if found is not None and found.violated in mutant.killed_by:
-            break
+        with applied(mutant):
+            found = first_failure(name, 100, None, lambda _: None)
+            if found is not None and found.violated in mutant.killed_by:
+                found = shrunk(found)
+                break
 
     assert found is not None, mutant.title
     assert found.violated in mutant.killed_by, found.message
