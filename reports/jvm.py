@@ -26,8 +26,6 @@ from crashmq.reports.extras import install
 
 SUPPORTED = (17, 21, 25)
 
-_PACKAGES = ("pyarrow", "jinja2", "duckdb")
-_SPARK_PACKAGES = ("pyspark", "pandas")
 _MODULE = "jdk.incubator.vector"
 _ASK_TIMEOUT_S = 30
 _SHIM = """#!/bin/sh
@@ -53,25 +51,6 @@ class Java:
     version: int
     source: str
     has_vector_module: bool
-
-
-def require_packages(*, spark: bool = True) -> None:
-    """Check that the packages imported here are installed, without importing them.
-
-    Args:
-        spark: whether Spark is needed, too; a run with processes on this machine, and
-            its report, need none.
-
-    Raises:
-        NotInstalled: a package is missing; the message names it.
-    """
-    for package in _PACKAGES + (_SPARK_PACKAGES if spark else ()):
-        if importlib.util.find_spec(package) is None:
-            whose, extra = ("Spark", "spark") if spark else ("a report", "reports")
-            raise NotInstalled(
-                f"{whose} needs the Python package {package}, which is not installed; "
-                f"run {install(extra)}."
-            )
 
 
 def java_home(

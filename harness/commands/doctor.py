@@ -16,15 +16,13 @@ import crashmq
 from crashmq.harness.commands import exits
 from crashmq.harness.commands.output import say
 from crashmq.reports.errors import EnvironmentMissing
-from crashmq.reports.extras import install
+from crashmq.reports.extras import REPORT_PACKAGES, SPARK_PACKAGES, install
 from crashmq.reports.jvm import ask, find_java
 
 _PYTHON_MIN = (3, 11, 2)
 _JDK_MIN = 17
 _CORE = ("click", "greenlet", "hypothesis", "lark", "msgspec", "numpy", "pytest")
 _ALSO = ("rich",)
-_REPORTS = ("pyarrow", "jinja2", "duckdb")
-_SPARK = ("pyspark", "pandas")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +59,11 @@ def _core_packages() -> Finding:
 
 
 def _report_packages() -> Finding:
-    return _packages("report packages", _REPORTS, install("reports"))
+    return _packages("report packages", REPORT_PACKAGES, install("reports"))
 
 
 def _spark_packages() -> Finding:
-    return _packages("Spark packages", _SPARK, install("spark"))
+    return _packages("Spark packages", SPARK_PACKAGES, install("spark"))
 
 
 def _packages(what: str, names: tuple[str, ...], remedy: str) -> Finding:

@@ -24,7 +24,7 @@ from crashmq.harness.failures.baseline import Baseline
 from crashmq.harness.failures.case_file import SUFFIX, CaseFile
 from crashmq.models.program import from_json
 from crashmq.reports.errors import NotInstalled
-from crashmq.reports.jvm import require_packages
+from crashmq.reports.extras import require_packages
 from crashmq.reports.places import Place
 
 if TYPE_CHECKING:

