@@ -267,13 +267,13 @@ def test_the_doctor_looks_at_everything_and_judges_the_gate() -> None:
 def test_the_doctor_says_what_installs_what_is_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("crashmq.harness.commands.doctor._REPORTS", ("no-such-one",))
-    monkeypatch.setattr("crashmq.harness.commands.doctor._SPARK", ("no-such-two",))
+    monkeypatch.setattr("crashmq.harness.commands.doctor.REPORT_PACKAGES", ("no-one",))
+    monkeypatch.setattr("crashmq.harness.commands.doctor.SPARK_PACKAGES", ("no-two",))
 
     soak, check = crashmq("doctor", "soak"), crashmq("doctor", "check")
 
     assert (soak.exit_code, check.exit_code) == (4, 0)
-    assert "MISSING  no-such-two" in soak.stdout
+    assert "MISSING  no-two" in soak.stdout
     on_spark, _, here = soak.stdout.partition("soak --local: lacks report packages\n")
     assert f"  get   {install('spark')}\n" in on_spark
     assert here == f"  get   {install('reports')}\n"
