@@ -13,7 +13,7 @@ from pathlib import Path
 
 from crashmq.harness.explore.campaign import Job, jobs_of_scenario
 from crashmq.harness.explore.limits import Limits
-from crashmq.models.program import from_json, to_short_json
+from crashmq.models.program_json import from_json, to_short_json
 
 SCENARIO = "power_loss"
 HISTORIES = 200

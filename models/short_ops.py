@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from crashmq.models.ops import EVENT_CLASSES, Event, Schedule, Survivors
 from crashmq.models.printable import shown
-from crashmq.models.program import BadProgram, Program, op_to_dict
+from crashmq.models.program import BadProgram, Program
 
 _CLASSES: dict[str, type] = {
     cls.__name__: cls for cls in (*EVENT_CLASSES, Survivors, Schedule)
@@ -43,8 +43,8 @@ def source_of(value: object) -> str:
     return f"{type(value).__name__}({', '.join(said)})"
 
 
-def op_of_source(text: str, where: str) -> dict[str, Any]:
-    """The JSON object of an op that is written as a call.
+def op_of_source(text: str, where: str) -> Event:
+    """The op that is written as a call; its values are not checked.
 
     Args:
         text: in the form of ``source_of``.
@@ -68,7 +68,7 @@ def op_of_source(text: str, where: str) -> dict[str, Any]:
         raise BadProgram(f"{where}: {shown(str(error))}.") from None
     if not isinstance(made, tuple(EVENT_CLASSES)):
         raise BadProgram(f"{where}: {shown(text)} is no op.")
-    return op_to_dict(cast(Event, made))
+    return cast(Event, made)
 
 
 def _made(node: ast.expr, where: str) -> Any:

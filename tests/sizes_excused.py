@@ -55,7 +55,6 @@ EXCUSED: dict[str, dict[str, int]] = {
     "harness/mutants/search_slices.py": {"imports": 16},
     "harness/scheduling/activity.py": {"Activity attributes": 14},
     "harness/scheduling/sim_runtime.py": {"SimRuntime attributes": 20},
-    "harness/searches/soak.py": {"imports": 16},
     "harness/subjects/clients.py": {"imports": 24},
     "harness/subjects/python_store.py": {"PythonStore attributes": 16, "imports": 27},
     "models/files/log.py": {"read_log parameters": 7},

@@ -13,7 +13,7 @@ from crashmq.harness.commands.exits import BadInput
 from crashmq.harness.commands.output import say
 from crashmq.harness.failures.case_file import SUFFIX, CaseFile
 from crashmq.harness.subjects.named import OURS
-from crashmq.models.program import to_short_json
+from crashmq.models.program_json import to_short_json
 from crashmq.models.short_ops import as_pytest, source_of
 
 

@@ -22,7 +22,7 @@ from crashmq.harness.commands.exits import EnvironmentLacking
 from crashmq.harness.commands.soak_junit import write_soak_junit
 from crashmq.harness.failures.baseline import Baseline
 from crashmq.harness.failures.case_file import SUFFIX, CaseFile
-from crashmq.models.program import from_json
+from crashmq.models.program_json import from_json
 from crashmq.reports.errors import NotInstalled
 from crashmq.reports.extras import require_packages
 from crashmq.reports.places import Place

@@ -25,7 +25,8 @@ from crashmq.harness.guards.invariants import InvariantBroken
 from crashmq.harness.guards.regular_file import NotReadable, read_regular
 from crashmq.models.ops import Event, Together, parts
 from crashmq.models.printable import printable, shown
-from crashmq.models.program import BadProgram, Program, from_json, to_short_json
+from crashmq.models.program import BadProgram, Program
+from crashmq.models.program_json import from_json, to_short_json
 
 FORMAT = 1
 SUFFIX = ".case.json"

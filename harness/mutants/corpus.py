@@ -24,7 +24,8 @@ from typing import TypeAlias
 from crashmq.harness.episodes.episode import run_program
 from crashmq.harness.failures.shrink import cut_runs
 from crashmq.models.ops import Op
-from crashmq.models.program import BadProgram, Program, from_json, to_short_json
+from crashmq.models.program import BadProgram, Program
+from crashmq.models.program_json import from_json, to_short_json
 from crashmq.models.verdict import Outcome
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 from crashmq.scenarios.programs.neighbours import neighbour_of

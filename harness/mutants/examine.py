@@ -20,7 +20,8 @@ from crashmq.harness.mutants.hunt import DIED, HANG, Hunt, HuntResult, hunt
 from crashmq.harness.mutants.search_slices import FoundBug
 from crashmq.harness.searches.supervised import Lost, supervised
 from crashmq.models.ops import Crash, Event, parts
-from crashmq.models.program import Program, to_json
+from crashmq.models.program import Program
+from crashmq.models.program_json import to_json
 from crashmq.reports.mutation_records import HuntRecord
 from crashmq.reports.records import ProbeHit
 

@@ -39,7 +39,8 @@ from crashmq.harness.guards.regular_file import NotReadable, read_regular
 from crashmq.harness.mutants.module_names import full_name, room_of
 from crashmq.harness.mutants.mutation import NO_TRIGGER, Edit, Mutant
 from crashmq.models.printable import printable, shown
-from crashmq.models.program import BadProgram, Program, from_json
+from crashmq.models.program import BadProgram, Program
+from crashmq.models.program_json import from_json
 
 FILE_SIZE_MAX = 1024 * 1024
 MUTANTS_MAX = 1000

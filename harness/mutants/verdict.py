@@ -24,7 +24,7 @@ from crashmq.harness.mutants.campaign import (
 from crashmq.harness.mutants.policies import POLICIES
 from crashmq.harness.searches.soak import code_version
 from crashmq.models.laws.registry import declared_laws
-from crashmq.models.program import from_json
+from crashmq.models.program_json import from_json
 from crashmq.reports.mutation_records import HuntRecord
 from crashmq.reports.summary import CLEAN, TOO_LITTLE, VIOLATED
 

@@ -20,10 +20,12 @@ from crashmq.harness.failures.shrink import NothingToShrink, ShrinkResult, shrin
 from crashmq.harness.mutants.mutation import Mutant, applied
 from crashmq.harness.searches.machine_search import first_failure
 from crashmq.harness.searches.side_by_side import Tell
-from crashmq.harness.searches.soak import SoakTask, Tally, tallied
+from crashmq.harness.searches.soak import SoakTask
+from crashmq.harness.searches.tally import Tally, tallied
 from crashmq.harness.subjects.named import NamedSubject
 from crashmq.models.laws.registry import LawUnknown
-from crashmq.models.program import Program, from_json
+from crashmq.models.program import Program
+from crashmq.models.program_json import from_json
 from crashmq.models.verdict import Outcome
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS, Scenario
 

@@ -25,7 +25,12 @@ from crashmq.harness.guards.invariants import invariants_checked
 from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import applied
 from crashmq.harness.searches.aiming import aimed_until_lost, perhaps_aimed
-from crashmq.harness.searches.event_rows import event_of
+from crashmq.harness.searches.episode_rows import (
+    event_of,
+    judge_determinism,
+    row_of_lost,
+    text_of,
+)
 from crashmq.harness.searches.supervised import Lost, supervised
 from crashmq.harness.subjects.named import (
     NamedSubject,
@@ -33,15 +38,12 @@ from crashmq.harness.subjects.named import (
     paths_of_the_user,
     subject_named,
 )
-from crashmq.models.laws.run import same_digest
 from crashmq.models.ops import EVERYTHING
-from crashmq.models.program import Program, to_json
+from crashmq.models.program import Program
 from crashmq.models.verdict import Outcome
 from crashmq.reports.records import (
     EpisodeRecord,
     Shard,
-    VerdictRecord,
-    signature_of,
 )
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 from crashmq.scenarios.programs.searching import searched_program
@@ -52,8 +54,6 @@ HANGS_MAX = 5  # of a shard; after that, little patience
 LITTLE_PATIENCE = 1 / 30
 LITTLE_PATIENCE_MIN_S = 1.0  # or what is merely slow would be lost, too
 GROWTH_MAX = 256 * 1024 * 1024  # of a shard's child
-DETERMINISM = same_digest.id
-OWN_DEFECT = "crashmq"  # stands where a law's id would: the harness itself failed
 
 _PACKAGES = ("engine", "models", "scenarios", "harness")
 
@@ -190,9 +190,9 @@ class SoakTask:
         if result.outcome is not Outcome.PASSED or round_number % RECHECKED_EVERY == 0:
             again = self._run(program, scenario, keep_trace=True)
             record.events = [event_of(step) for step in again.trace]
-            _judge_determinism(record, result, again, program)
+            judge_determinism(record, result, again, program)
         if record.outcome != Outcome.PASSED.value:
-            record.program = json.dumps(to_json(program))
+            record.program = text_of(program)
         record.elapsed_us = elapsed_ns // 1000
         return self._signed(record, number)
 
@@ -231,79 +231,8 @@ class SoakTask:
         return self._record_of(drawn, lost)
 
     def _record_of(self, drawn: Program, lost: Lost) -> EpisodeRecord:
-        program = to_json(drawn)
-        raised = lost.how == "raised"
-        record = EpisodeRecord(
-            run_id="",
-            episode_id=lost.number,
-            scenario=self.scenario_of(lost.number),
-            subject="",
-            mutant="",
-            seed="",
-            setup=json.dumps(program["setup"]),
-            outcome=Outcome.UNKNOWN.value if raised else lost.how,
-            steps=len(program["ops"]),
-            crashes=0,
-            recoveries=0,
-            digest="",
-            elapsed_us=0,
-            code_version="",
-            program=json.dumps(program),
-        )
-        if raised:
-            record.signature = f"{OWN_DEFECT}-{lost.kind}"
-            record.verdicts = [_unknown(OWN_DEFECT, lost.detail)]
+        record = row_of_lost(self.scenario_of(lost.number), drawn, lost)
         return self._signed(record, lost.number)
-
-
-@dataclass(slots=True)
-class Tally:
-    """Counts over records, and the first record of each distinct failure."""
-
-    episodes: int = 0
-    steps: int = 0
-    crashes: int = 0
-    outcomes: dict[str, int] = field(default_factory=dict)
-    checks: dict[str, int] = field(default_factory=dict)  # by law
-    excuses: dict[tuple[str, str], int] = field(default_factory=dict)  # by law, fact
-    probes: dict[str, int] = field(default_factory=dict)  # hits by name
-    failures: dict[str, EpisodeRecord] = field(default_factory=dict)  # by signature
-
-    def add(self, record: EpisodeRecord) -> None:
-        """Count one record."""
-        self.episodes += 1
-        self.steps += record.steps
-        self.crashes += record.crashes
-        self.outcomes[record.outcome] = self.outcomes.get(record.outcome, 0) + 1
-        for verdict in record.verdicts:
-            law = verdict.law
-            self.checks[law] = self.checks.get(law, 0) + verdict.checks
-        for excuse in record.excuses:
-            key = (excuse.law, excuse.fact)
-            self.excuses[key] = self.excuses.get(key, 0) + excuse.times
-        for hit in record.probes:
-            self.probes[hit.probe] = self.probes.get(hit.probe, 0) + hit.hits
-        if record.outcome != Outcome.PASSED.value:
-            signature = signature_of(record.outcome, record.signature, record.scenario)
-            self.failures.setdefault(signature, record)
-
-    @property
-    def violated(self) -> int:
-        """Episodes in which a law was violated."""
-        return self.outcomes.get(Outcome.VIOLATED.value, 0)
-
-    @property
-    def unjudged(self) -> int:
-        """Episodes that neither passed nor violated a law."""
-        return self.episodes - self.violated - self.outcomes.get("passed", 0)
-
-
-def tallied(task: SoakTask, episodes: int) -> Iterator[Tally]:
-    """Run the first episodes in child processes; yield the tally after each."""
-    tally = Tally()
-    for record in task.run_shard(Shard(0, episodes)):
-        tally.add(record)
-        yield tally
 
 
 @cache
@@ -316,26 +245,3 @@ def code_version() -> str:
             digest.update(path.relative_to(root).as_posix().encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
-
-
-def _judge_determinism(
-    record: EpisodeRecord, first: EpisodeResult, again: EpisodeResult, program: Program
-) -> None:
-    """Record a violation of DET-1 if two runs of one program gave different digests."""
-    breaches = same_digest.violations(first.digest, again.digest)
-    verdict = VerdictRecord(DETERMINISM, 1, len(breaches), "passed")
-    if breaches:
-        verdict.outcome = Outcome.VIOLATED.value
-        verdict.step = len(program.ops)
-        verdict.message = (
-            f"{DETERMINISM}: run twice, the program gave digests {first.digest} and "
-            f"{again.digest}"
-        )
-        record.outcome = Outcome.UNKNOWN.value
-        record.signature = f"{DETERMINISM}-{record.scenario}"
-    record.verdicts = [v for v in record.verdicts if v.law != DETERMINISM]
-    record.verdicts.append(verdict)
-
-
-def _unknown(law_id: str, message: str) -> VerdictRecord:
-    return VerdictRecord(law_id, 0, 0, Outcome.UNKNOWN.value, message=message)

@@ -36,7 +36,8 @@ from crashmq.models.ops import (
     Survivors,
     Together,
 )
-from crashmq.models.program import Program, Setup, to_json
+from crashmq.models.program import Program, Setup
+from crashmq.models.program_json import to_json
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 from crashmq.scenarios.programs.searching import searched_program
 

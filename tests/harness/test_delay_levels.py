@@ -22,7 +22,8 @@ from crashmq.models.ops import (
     StartConsumer,
     TurnConsumer,
 )
-from crashmq.models.program import Program, Setup, from_json, to_json
+from crashmq.models.program import Program, Setup
+from crashmq.models.program_json import from_json, to_json
 from crashmq.models.verdict import Outcome
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 from crashmq.scenarios.programs.workload import program_for

@@ -29,7 +29,8 @@ from crashmq.models.ops import (
     Restart,
     RunService,
 )
-from crashmq.models.program import Program, Setup, op_from_dict
+from crashmq.models.program import Program, Setup
+from crashmq.models.program_json import op_from_dict
 from crashmq.models.short_ops import source_of
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 from crashmq.scenarios.programs.workload import program_for

@@ -14,7 +14,8 @@ from crashmq.harness.searches.machine import Recorder, machine_for
 from crashmq.harness.searches.soak import SoakTask
 from crashmq.models.laws.registry import LawViolated
 from crashmq.models.ops import PutMessage, RunService
-from crashmq.models.program import Program, Setup, from_json
+from crashmq.models.program import Program, Setup
+from crashmq.models.program_json import from_json
 from crashmq.models.verdict import Outcome
 
 OPS = (PutMessage("T0", 0, 16), PutMessage("T0", 1, 16), RunService("reput"))

@@ -18,7 +18,7 @@ from crashmq.harness.failures.case_file import BadCaseFile, CaseFile
 from crashmq.harness.searches import gate, gate_parts
 from crashmq.harness.searches.gate import GateOptions, GateProgress, GateRow, check
 from crashmq.harness.searches.gate_parts import GateProfile
-from crashmq.harness.searches.soak import Tally
+from crashmq.harness.searches.tally import Tally
 from crashmq.harness.subjects.named import subject_named
 from crashmq.models import observations as seen
 from crashmq.models.messages import MessageToPut

@@ -37,7 +37,8 @@ from crashmq.harness.mutants.verdict import (
     verdict_of,
 )
 from crashmq.models.ops import Crash, During, PutBatch, PutMessage, Restart, Together
-from crashmq.models.program import Program, Setup, from_json
+from crashmq.models.program import Program, Setup
+from crashmq.models.program_json import from_json
 from crashmq.reports.mutation_records import HuntRecord
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 

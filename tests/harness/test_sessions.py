@@ -39,7 +39,8 @@ from crashmq.models.ops import (
     needs,
     nesting,
 )
-from crashmq.models.program import BadProgram, Program, Setup, from_json, to_json
+from crashmq.models.program import BadProgram, Program, Setup
+from crashmq.models.program_json import from_json, to_json
 from crashmq.models.verdict import Outcome
 from crashmq.scenarios.programs.chance import SeededChance
 from crashmq.scenarios.programs.drawn_ops import in_sessions

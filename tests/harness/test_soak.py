@@ -16,14 +16,12 @@ from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import applied
 from crashmq.harness.searches import soak
 from crashmq.harness.searches.declaring import declared
+from crashmq.harness.searches.episode_rows import DETERMINISM, OWN_DEFECT
 from crashmq.harness.searches.soak import (
-    DETERMINISM,
-    OWN_DEFECT,
     SoakTask,
-    Tally,
-    tallied,
 )
 from crashmq.harness.searches.supervised import supervised as really_supervised
+from crashmq.harness.searches.tally import Tally, tallied
 from crashmq.models.knowledge.facts import Fact, decided_by
 from crashmq.models.ops import (
     EVERYTHING,
@@ -33,7 +31,8 @@ from crashmq.models.ops import (
     Restart,
     RunService,
 )
-from crashmq.models.program import Program, Setup, from_json
+from crashmq.models.program import Program, Setup
+from crashmq.models.program_json import from_json
 from crashmq.reports.records import EpisodeRecord, ExcuseCount, Shard, VerdictRecord
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 

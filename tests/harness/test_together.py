@@ -38,7 +38,8 @@ from crashmq.models.ops import (
     Shutdown,
     Together,
 )
-from crashmq.models.program import Program, Setup, from_json, to_json
+from crashmq.models.program import Program, Setup
+from crashmq.models.program_json import from_json, to_json
 from crashmq.models.verdict import Outcome
 
 PUT = PutMessage("T0", 0, 16)

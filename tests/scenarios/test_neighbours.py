@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from crashmq.models.ops import OP_CLASSES, During, Together
-from crashmq.models.program import Program, from_json, to_json
+from crashmq.models.program import Program
+from crashmq.models.program_json import from_json, to_json
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 from crashmq.scenarios.programs.neighbours import OPS_MAX, neighbour_of
 from crashmq.scenarios.programs.workload import program_for

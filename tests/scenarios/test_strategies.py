@@ -20,7 +20,8 @@ from crashmq.models.ops import (
     Survivors,
     innermost,
 )
-from crashmq.models.program import Program, Setup, from_json, to_json
+from crashmq.models.program import Program, Setup
+from crashmq.models.program_json import from_json, to_json
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS, Scenario
 from crashmq.scenarios.programs.chance import Chance, SeededChance
 from crashmq.scenarios.programs.draft import Draft

@@ -24,7 +24,7 @@ from crashmq.models.ops import (
     nesting,
     parts,
 )
-from crashmq.models.program import from_json, to_json
+from crashmq.models.program_json import from_json, to_json
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS, Scenario
 from crashmq.scenarios.programs.faulting import MENDING
 from crashmq.scenarios.programs.workload import program_for

@@ -23,7 +23,8 @@ from crashmq.harness.mutants.search_slices import FoundBug
 from crashmq.harness.mutants.search_turns import SliceKind, program_of
 from crashmq.harness.searches.aiming import perhaps_aimed
 from crashmq.harness.searches.supervised import supervised
-from crashmq.models.program import Program, to_json
+from crashmq.models.program import Program
+from crashmq.models.program_json import to_json
 from crashmq.reports.operator_records import OperatorRecord
 
 COMPARED = 120  # programs, half of them neighbours of the corpus
