@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from crashmq.harness.fsck.causes import (
+    KEEP,
     REBUILD,
     RENAME,
     REPORT,
@@ -58,6 +59,12 @@ def advice_on(
         yield (
             "Give each file that is named above its number in 20 digits, with zeros in "
             "front; RocketMQ takes files in the order of their names."
+        )
+    if KEEP in remedies:
+        yield (
+            "RocketMQ takes the odd messages as they are, and nothing in the "
+            "directory says how they were. Put the log's files back from a replica or "
+            "a backup if there is one."
         )
     if RESTORE in remedies:
         yield "Put the named files back from a backup, or take them out."

@@ -40,11 +40,16 @@ _OF_CONFIG: Final[Mapping[str, str]] = {
     "CFG-3": "filters are of another topic or group",
     "CFG-4": "filters are of another table",
 }
+_OF_WHOLE_RECORDS: Final[Mapping[str, str]] = {
+    "CL-4": "whole records are stored in another order than their times",
+    "CL-5": "fields of whole records are out of their range",
+}
 UNPACK: Final = "unpack"
 REBUILD: Final = "rebuild"
 SALVAGE: Final = "salvage"
 RESTORE: Final = "restore"
 RENAME: Final = "rename"
+KEEP: Final = "keep"
 REPORT: Final = "report"
 
 
@@ -70,7 +75,8 @@ class Cause:
     ``remedy`` is ``unpack`` (a file beside it may be the missing one), ``rebuild``
     (queues, index or checkpoint from the log), ``salvage`` (the log itself is damaged),
     ``rename`` (a name has not its 20 digits), ``restore`` (a file must come from
-    elsewhere) or ``report`` (a law of crashmq failed).
+    elsewhere), ``keep`` (whole messages are odd, and are served as they are) or
+    ``report`` (a law of crashmq failed).
     """
 
     name: str
@@ -103,7 +109,7 @@ def causes_of(image: StoreImage, breaches: Sequence[Breach]) -> tuple[Cause, ...
         is_of_log = breach.law in ("CQ-3", "CP-2", "CP-5") and stop in files
         name = files[stop] if is_of_log else _named(breach, files, lost, image)
         grouped.setdefault(name, []).append(breach)
-    order = (UNPACK, SALVAGE, RENAME, RESTORE, REBUILD, REPORT)
+    order = (UNPACK, SALVAGE, RENAME, RESTORE, REBUILD, KEEP, REPORT)
     found = [
         Cause(
             name,
@@ -134,6 +140,8 @@ def _named(
             return lost[key], REBUILD
     if breach.law in _OF_CONFIG:
         return _OF_CONFIG[breach.law], RESTORE
+    if breach.law in _OF_WHOLE_RECORDS:
+        return _OF_WHOLE_RECORDS[breach.law], KEEP
     if breach.law == "CL-2" or breach.law == "CQ-5":
         return _of_a_name(breach, image)
     if breach.law == "CL-1" and "the checkpoint's" in breach.expected:

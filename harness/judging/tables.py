@@ -36,7 +36,10 @@ END: Final = "<!-- end -->"
 ASKED_ELSEWHERE: Final[Mapping[str, tuple[str, str]]] = {
     "CFG-2": ("models/laws/config_files.py", "by `crashmq fsck` alone"),
     "CP-10": ("models/laws/checkpoint.py", "by `crashmq fsck` alone"),
-    "DET-1": ("harness/searches/episode_rows.py", "by a soak, of two runs of one program"),
+    "DET-1": (
+        "harness/searches/episode_rows.py",
+        "by a soak, of two runs of one program",
+    ),
     "REC-5": ("harness/episodes/episode.py", "by an episode, once, at its end"),
     "RES-1": ("tests/engine/test_resources.py", "by a test, on real disks"),
     "RUN-4": ("harness/episodes/episode.py", "by an episode, once, at its end"),

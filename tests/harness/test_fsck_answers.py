@@ -146,6 +146,28 @@ def test_messages_are_counted_by_their_records(
     assert report.counts.whole == 1200 - expected
 
 
+def test_what_salvage_cannot_mend_has_another_advice(
+    store: Path, tmp_path: Path
+) -> None:
+    row = golden("clean").manifest[7]
+    number, at = divmod(row["phy_offset"] + row["size"] - 4, 65536)
+    with (store / f"commitlog/{number * 65536:020d}").open("r+b") as file:
+        file.seek(at)
+        file.write(bytes(4))  # of its properties, which no CRC covers
+    saved = tmp_path / "saved"
+
+    before = fsck(store)
+    args = ["salvage", str(store), "--out", str(saved)]
+    CliRunner().invoke(main, args, catch_exceptions=False)
+    after = fsck(saved)
+
+    assert before.counts.whole == after.counts.whole == 1200
+    for report in (before, after):
+        odd = [one for one in report.causes if one.laws == ("CL-5",)]
+        assert [one.remedy for one in odd] == ["keep"]
+        assert not any("salvage" in one for one in report.advice)
+
+
 def test_a_killed_store_that_a_start_would_cut_says_so_first(tmp_path: Path) -> None:
     root = golden("killed").unpack(tmp_path / "store")
     zero_a_page(root)
