@@ -103,10 +103,12 @@ def _unjudged(one: Failure) -> Outcome:
 def _told(one: Failure) -> str:
     """The message, how often and where, and the command that replays it."""
     met_in = f" in {', '.join(one.scenarios)}" if len(one.scenarios) > 1 else ""
+    episodes = f"{one.episodes:,} episode{'s' if one.episodes != 1 else ''}"
+    steps = f"{one.steps} step{'s' if one.steps != 1 else ''}"
     lines = [
         one.message,
-        f"{one.episodes:,} episodes of signature {one.signature}{met_in}; the "
-        f"smallest: {one.scenario} episode {one.episode_id}, {one.steps} steps",
+        f"{episodes} of signature {one.signature}{met_in}; the smallest: "
+        f"{one.scenario} episode {one.episode_id}, {steps}",
         f"nights: {one.history}" if one.history else "",
         f"replay: crashmq replay {shlex.quote(one.case)}" if one.case else "",
     ]
