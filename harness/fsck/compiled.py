@@ -21,7 +21,6 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from crashmq.harness.fsck.checksum import crc32
 from crashmq.harness.fsck.columns import (
     ENDS_HALF,
     HEAD_SIZE,
@@ -37,6 +36,7 @@ from crashmq.harness.fsck.columns import (
     Stop,
     Window,
 )
+from crashmq.models.files.checksum import crc32
 from crashmq.models.files.record import MAGIC_V1, MULTI_QUEUE_OFFSET, RECORD_SIZE_MIN
 
 # What was compiled is used as long as this file stays the same: so what it takes from

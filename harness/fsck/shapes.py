@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from crashmq.harness.fsck.checksum import crc32
+from crashmq.models.files.checksum import crc32
 from crashmq.models.files.record import MULTI_QUEUE_OFFSET, tags_code
 
 Ints: TypeAlias = NDArray[np.int64]

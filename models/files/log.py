@@ -12,10 +12,12 @@ contains its own phy_offset and its CRC is right.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
+from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 from crashmq.models.files.deleted import NOTHING_DELETED, DeletedImage
@@ -406,7 +408,16 @@ class _AlsoLeftOut(Mapping[int, Record]):
     """Records by phy_offset; those that were left out are decoded on access."""
 
     def __init__(self, found: dict[int, Record], log: LogImage, within: range) -> None:
-        self._found, self._log, self._within = found, log, within
+        self._found, self._within = found, within
+        self._skips = sorted(
+            [
+                (file.base + at, file.base + skip.end, file)
+                for file in log.files
+                for at, skip in file.skips.items()
+            ],
+            key=itemgetter(0),
+        )
+        self._starts = [start for start, *_ in self._skips]
 
     def __getitem__(self, phy_offset: int) -> Record:
         record = self._found.get(phy_offset) or self._decoded(phy_offset)
@@ -421,16 +432,16 @@ class _AlsoLeftOut(Mapping[int, Record]):
         return len(self._found)
 
     def _decoded(self, phy_offset: int) -> Record | None:
-        if phy_offset not in self._within:
+        number = bisect_right(self._starts, phy_offset) - 1
+        if number < 0 or phy_offset not in self._within:
             return None
-        for file in self._log.files:
-            at = phy_offset - file.base
-            if any(start <= at < skip.end for start, skip in file.skips.items()):
-                try:
-                    return _record_at(file, at)
-                except BadRecord:
-                    return None
-        return None
+        _, end, file = self._skips[number]
+        if phy_offset >= end:
+            return None
+        try:
+            return _record_at(file, phy_offset - file.base)
+        except BadRecord:
+            return None
 
 
 def read_log(

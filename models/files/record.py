@@ -23,8 +23,8 @@ import re
 import struct
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
-from zlib import crc32
 
+from crashmq.models.files.checksum import crc32
 from crashmq.models.files.message_delay_level import DEFAULT_LEVELS, DelayLevels
 
 Bytes: TypeAlias = bytes | memoryview

@@ -319,16 +319,18 @@ def _disagreement(
     if not record.is_indexed:
         kind = record.transaction_type if record.transaction_type != "none" else "batch"
         return f"{_seen(unit)}, a {kind} record, which has no unit"
+    said = unit.queue_offset, unit.size, unit.tags_code
+    is_of_queue = record.topic == queue.topic and record.queue_id == queue.queue_id
+    if is_of_queue and said == (record.queue_offset, record.size, record.tags_code):
+        return ""
     place = image.commit_log.where(record.phy_offset)
-    if record.topic != queue.topic or record.queue_id != queue.queue_id:
+    if not is_of_queue:
         return f"{_seen(unit)}, a record of {record.topic}/{record.queue_id} at {place}"
     if record.queue_offset != unit.queue_offset:
         number = record.queue_offset
         return f"{_seen(unit)}, the record of queue_offset {number} at {place}"
     if record.size != unit.size:
         return f"size {unit.size}; the record at {place} has {record.size} bytes"
-    if record.tags_code == unit.tags_code:
-        return ""
     if unit.tags_code <= _EXT_ADDRESS_MAX and image.has_queue_extension:
         return ""
     code = record.tags_code
