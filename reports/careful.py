@@ -3,11 +3,12 @@
 A shard whose process was killed is run again by another process. If it dies repeatedly,
 one of its episodes must be the cause, but it is unknown which. So after the first death
 a note is written before each episode begins. An episode that began and did not end in
-two processes is not run again; its row has the outcome ``killed``.
+three processes is not run again; its row has the outcome ``killed``.
 
 A process may also be killed for other reasons, most likely while it begins: an episode
-with which two processes began would be blamed then. So one that did not end is run
-after all others of its shard, by a process that has run them well.
+with which all began would be blamed then. So one that did not end is run after all
+others of its shard, by a process that has run them well. Three, since of many processes
+that are killed at random two may well be at the same episode of a few that are left.
 
 A driver that is killed takes its processes with it, so an episode that had begun under
 another session than this one is not to blame for that.
@@ -27,7 +28,7 @@ from crashmq.reports.trust import is_count, read_object
 
 IN_FLIGHT_DIR = "in_flight"
 KILLED = "killed"
-_NOTED_DEATHS_MAX = 2  # beside the one that nobody had noted
+_NOTED_DEATHS_MAX = 3  # beside the one that nobody had noted
 
 
 def rows_of(
@@ -45,7 +46,7 @@ def rows_of(
     deaths = deaths_in(notes, session)
     noted = {str(number): times for number, times in deaths.items()}
     numbers = range(shard.first_episode, shard.end)
-    for number in sorted(numbers, key=lambda number: number in deaths):
+    for number in sorted(numbers, key=lambda number: deaths.get(number, 0)):
         if deaths.get(number, 0) >= _NOTED_DEATHS_MAX:
             rows[number] = [task.lost(number, KILLED)]
             continue

@@ -87,7 +87,8 @@ class EndsAtOnce(SampleTask):
 @pytest.mark.parametrize(
     ("task", "sessions", "outcome"),
     [
-        (EndsIts(), ["1", "1", "1"], "killed"),
+        (EndsIts(), ["1", "1", "1", "1"], "killed"),
+        (EndsIts(), ["1", "1", "1"], "passed"),
         (EndsIts(), ["1", "2", "3", "4", "5"], "passed"),
         (EndsAtOnce(), ["1", "1", "1", "1", "1", "1"], "passed"),
     ],
