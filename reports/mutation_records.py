@@ -15,6 +15,7 @@ from pathlib import Path
 from crashmq.reports.errors import NotARun
 from crashmq.reports.files import write_text
 from crashmq.reports.records import ProbeHit
+from crashmq.reports.trust import reason, wrong_field
 
 HUNTS_FILE = "hunts.jsonl"
 
@@ -75,12 +76,25 @@ def read_rows(out: Path) -> list[HuntRecord]:
     path = out / HUNTS_FILE
     try:
         given = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-        return [
+        rows = [
             HuntRecord(**{**row, "probes": [ProbeHit(**hit) for hit in row["probes"]]})
             for row in given
         ]
-    except (OSError, ValueError, TypeError, KeyError) as error:
+        why = next(filter(None, (_wrong(row) for row in rows)), "")
+    except OSError as error:
+        why = reason(error)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        why = "they are no rows of one"
+    if why:
         raise NotARun(
-            f"{path} holds no hunts of this version ({type(error).__name__}); give the "
-            f"directory of `crashmq mutants --out`."
-        ) from None
+            f"{path} holds no hunts of this version ({why}); give the directory of "
+            f"`crashmq mutants --out`."
+        )
+    return rows
+
+
+def _wrong(row: HuntRecord) -> str:
+    for each in (row, *row.probes):
+        if name := wrong_field(each):
+            return f"{row.mutant!r:.40}: {name} is {getattr(each, name)!r:.80}"
+    return ""

@@ -10,20 +10,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from crashmq.reports.errors import NotARun
 from crashmq.reports.files import changing, write_json
 from crashmq.reports.trust import (
-    COUNT_MAX,
     Kind,
     are,
     are_by_name,
     is_count,
     is_seed,
     reason,
+    wrong_field,
 )
 
 ROWS_FILE = "operators.jsonl"
@@ -109,21 +109,14 @@ def _row_in(line: bytes, path: Path, number: int) -> OperatorRecord:
     except (ValueError, TypeError, RecursionError):
         pass
     else:
-        wrong = [each for each in fields(row) if not _is_right(row, each.name)]
+        wrong = wrong_field(row)
         if not wrong:
             return row
-        why = f"{wrong[0].name} is {getattr(row, wrong[0].name)!r:.80}"
+        why = f"{wrong} is {getattr(row, wrong)!r:.80}"
     raise NotARun(
         f"{path}:{number} is no hunt of this version ({why}); remove the line, and the "
         f"same `crashmq mutants --operators` searches for its mutant again."
     )
-
-
-def _is_right(row: OperatorRecord, name: str) -> bool:
-    value = getattr(row, name)
-    if OperatorRecord.__annotations__[name] == "int":
-        return type(value) is int and abs(value) <= COUNT_MAX
-    return isinstance(value, str)
 
 
 def in_sample_order(

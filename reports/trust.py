@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import Any
 
 from crashmq.reports.errors import NotARun, ReportError
@@ -120,6 +121,22 @@ def are_by_name(kind: Kind) -> Kind:
         and len(value) <= _MANY
         and all(is_text(name) and kind(each) for name, each in value.items())
     )
+
+
+def wrong_field(row: Any) -> str:
+    """The first field of a record whose value is not of its type; "" without one.
+
+    Args:
+        row: a dataclass; its fields annotated as ``int`` and ``str`` are looked at.
+    """
+    for field in fields(row):
+        value = getattr(row, field.name)
+        is_count = type(value) is int and abs(value) <= COUNT_MAX
+        if field.type in ("int", int) and not is_count:
+            return field.name
+        if field.type in ("str", str) and not isinstance(value, str):
+            return field.name
+    return ""
 
 
 def _is_plain(text: str) -> bool:

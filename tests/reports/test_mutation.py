@@ -98,6 +98,19 @@ def test_what_holds_no_hunts_is_told_so(tmp_path: Path, text: str | None) -> Non
         read_rows(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [{"difficulty": "3"}, {"title": None}, {"probes": [{"probe": "x", "hits": 0.5}]}],
+)
+def test_a_value_of_another_type_is_told(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    write_rows([a_hunt("A", "CQ-3")], tmp_path)
+    path = tmp_path / "hunts.jsonl"
+    path.write_text(json.dumps(json.loads(path.read_text()) | wrong) + "\n")
+
+    with pytest.raises(NotARun, match=r"holds no hunts .*'A': \w+ is "):
+        read_rows(tmp_path)
+
+
 class TestOnSpark:
     pytestmark = spark
 
