@@ -24,6 +24,11 @@ from crashmq.reports.places import Place, Remote
 from crashmq.reports.records import EpisodeRecord, ShardRecord
 from crashmq.reports.sums import SUMS
 
+_QUESTIONS = (
+    duckdb.StatementType.SELECT,
+    duckdb.StatementType.EXPLAIN,
+    duckdb.StatementType.MULTI,  # a PIVOT, which is carried out in two steps
+)
 _REFUSED = (duckdb.Error, pa.ArrowException, OSError)
 
 
@@ -43,14 +48,18 @@ def answer(out: Place, question: str) -> str:
                 f"{out} has a damaged file: {_first_line(error)}. Run its soak again "
                 f"in a new directory, or restore the file."
             ) from None
-        try:  # what is asked for is computed once it is shown
-            found = connection.sql(question)
-            return str(found) if found is not None else ""
+        try:
+            kinds = [one.type for one in connection.extract_statements(question)]
+            if len(kinds) == 1 and kinds[0] in _QUESTIONS:
+                # What is asked for is computed once it is shown.
+                return str(connection.sql(question))
+            why = "It takes one SELECT, and changes nothing"
         except _REFUSED as error:
-            raise BadRequest(
-                f"{_first_line(error)}. Views: episodes, manifests, {', '.join(SUMS)}; "
-                f"docs/runs.md says what is in them."
-            ) from None
+            why = _first_line(error)
+    raise BadRequest(
+        f"{why}. Views: episodes, manifests, {', '.join(SUMS)}; docs/runs.md says what "
+        f"is in them."
+    )
 
 
 def _first_line(error: Exception) -> str:

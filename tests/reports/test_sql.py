@@ -47,6 +47,30 @@ def test_a_question_that_is_none_is_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "question",
+    ["", "select 1; select 2", "copy (select 1) to '{file}'", "attach '{file}'"],
+)
+def test_what_is_no_question_is_refused_and_writes_nothing(
+    question: str, tmp_path: Path
+) -> None:
+    out, file = store.write_run(tmp_path / "out", SampleTask(), 50), tmp_path / "file"
+
+    result = CliRunner().invoke(main, ["sql", str(out), question.format(file=file)])
+
+    assert result.exit_code == 2
+    assert "It takes one SELECT, and changes nothing." in result.stderr
+    assert not file.exists()
+
+
+def test_a_pivot_and_a_plan_are_questions(tmp_path: Path) -> None:
+    out = store.write_run(tmp_path / "out", SampleTask(), 50)
+
+    counted = asked(out, "pivot episodes on outcome using count(*) group by scenario")
+    assert "passed" in counted
+    assert "select" not in asked(out, "explain select count(*) from episodes")
+
+
+@pytest.mark.parametrize(
     ("question", "words"),
     [
         ("select cast(scenario as int) from episodes", "Could not convert string"),
