@@ -21,7 +21,8 @@ import click
 import pytest
 from pages import PAGES, ROOT, blocks_of, commands_in, shell_in
 
-from crashmq.harness.cli import _COMMANDS, main
+from crashmq.harness.cli import main
+from crashmq.harness.commands.group import _COMMANDS
 from crashmq.reports.jvm import java_home
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 

@@ -16,7 +16,8 @@ from click.testing import CliRunner, Result
 from toy_episode import PLANTED
 from unpacking import unpacked
 
-from crashmq.harness.cli import _COMMANDS, _JUDGE_NOTHING, main
+from crashmq.harness.cli import main
+from crashmq.harness.commands.group import _COMMANDS, _JUDGE_NOTHING
 from crashmq.harness.episodes.episode import run_program
 from crashmq.harness.failures.case_file import CaseFile
 from crashmq.harness.listing import ops as listed_ops
@@ -429,7 +430,7 @@ def test_an_interrupt_is_no_defect(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_command_judges_without_asserts(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("crashmq.harness.cli.are_checked", lambda: False)
+    monkeypatch.setattr("crashmq.harness.commands.group.are_checked", lambda: False)
 
     result = crashmq(name, "--help")
 
