@@ -132,4 +132,4 @@ def test_all_that_commands_print_goes_one_way() -> None:
     assert not raw, "print by harness.commands.output.say"
 
 
-DOORS = ("output.py", "exits.py")
+DOORS = ("output.py", "exits.py", "group.py")
