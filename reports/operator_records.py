@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 from crashmq.reports.errors import NotARun
 from crashmq.reports.files import changing, write_json
+from crashmq.reports.places import is_there
 from crashmq.reports.trust import (
     Kind,
     are,
@@ -197,9 +198,10 @@ def read_lines(out: Path) -> Lines | None:
 
     Raises:
         NotARun: the file is damaged.
+        BadRequest: it cannot be looked at.
     """
     path = out / LINES_FILE
-    if not path.exists():
+    if not is_there(path):
         return None
     try:
         found = json.loads(path.read_bytes())

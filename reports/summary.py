@@ -170,7 +170,7 @@ def verdict(figures: Figures) -> str:
     done = f"{episodes:,} episodes, {steps:,} ops and {crashes:,} crashes"
     but = f" but {known} known" if known else ""
     if figures.unexcused:
-        return _violated(figures, "Violated", f", {known} known" if known else "")
+        return _violated(figures, "Violated", known)
     if figures.unjudged:
         lost = sum(found.episodes for found in figures.unjudged)
         how = "Hung or died" if figures.ended else "Not judged"
@@ -190,16 +190,16 @@ def verdict(figures: Figures) -> str:
         planted = f"planted bug {missed}" + (f" ({title})" if title else "")
         return f"MISSED: {planted} broke no law in {done}."
     if known:
-        return _violated(figures, "Known", f", {known} known")
+        return _violated(figures, "Known", known)
     return f"Clean: {done}; no law was broken."
 
 
-def _violated(figures: Figures, what: str, known: str) -> str:
+def _violated(figures: Figures, what: str, known: int) -> str:
     episodes = sum(totals.episodes for totals in figures.scenarios)
     broken = sum(found.episodes for found in figures.violated)
     laws = _named(sorted({found.law for found in figures.violated}))
     number = len(figures.violated)
-    of_them = f"{known} to the baseline" if known else ""
+    of_them = f", {known} known to the baseline" if known else ""
     return (
         f"{what}: {number} distinct failure{'s' if number > 1 else ''} of {laws} in "
         f"{broken:,} of {episodes:,} episodes{of_them}."

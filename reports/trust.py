@@ -131,8 +131,9 @@ def wrong_field(row: Any) -> str:
     """
     for field in fields(row):
         value = getattr(row, field.name)
-        is_count = type(value) is int and abs(value) <= COUNT_MAX
-        if field.type in ("int", int) and not is_count:
+        is_whole = type(value) is int and abs(value) <= COUNT_MAX
+        is_right = is_seed(value) if field.name == "seed" else is_whole
+        if field.type in ("int", int) and not is_right:
             return field.name
         if field.type in ("str", str) and not isinstance(value, str):
             return field.name

@@ -151,11 +151,12 @@ def _with_bug(planned: Planned) -> AbstractContextManager[object]:
 
 
 def _shrink(found: Found, tell: Tell, planned: Planned) -> None:
-    told: list[Program] = []
+    told: Program | None = None
 
     def tell_smaller(so_far: ShrinkResult) -> None:
-        if told[-1:] != [so_far.program]:
-            told.append(so_far.program)
+        nonlocal told
+        if so_far.program != told:
+            told = so_far.program
             tell(so_far)
 
     try:

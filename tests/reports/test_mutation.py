@@ -84,6 +84,7 @@ def sorted_rows(frame: Any) -> list[tuple[Any, ...]]:
 
 def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
     rows = [a_hunt("A", "CQ-3", probes=[ProbeHit("x.y", 3)], message='say "ä"\n')]
+    rows += [a_hunt("A", "CQ-3", seed=2**63 - 1)]
     write_rows(rows, tmp_path)
 
     assert read_rows(tmp_path) == rows
