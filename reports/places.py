@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any, TypeAlias
 
 from crashmq.reports.errors import (
@@ -118,12 +119,28 @@ class Remote:
         return self.read_bytes().decode(encoding)
 
     def write_bytes(self, data: Any) -> None:
-        """Write an object, atomically; an interrupt is raised once it is written."""
+        """Write an object, atomically.
+
+        An interrupt is raised once the object is written, or before it is begun.
+        """
+        writing = Lock()
+        wanted = True
+
+        def put() -> None:
+            with writing:
+                if wanted:
+                    self._put(data)
+
         with (
             _asked(self, to_write=True),
             ThreadPoolExecutor(1, "crashmq-put") as thread,
         ):
-            thread.submit(self._put, data).result()
+            try:
+                thread.submit(put).result()
+            finally:
+                # An interrupt amid submit() may leave a thread that nobody joins.
+                with writing:
+                    wanted = False
 
     def _put(self, data: Any) -> None:
         with self.filesystem.open_output_stream(self.path) as stream:

@@ -6,6 +6,8 @@ import io
 import json
 import os
 import signal
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -128,6 +130,33 @@ def test_an_interrupt_while_an_object_is_opened_leaves_it_whole(
 
     with monkeypatch.context() as patch:
         patch.setattr(places, "_filesystem", lambda *_: Interrupting())
+        with pytest.raises(KeyboardInterrupt):
+            there.write_bytes(b"{}")
+
+    assert there.read_bytes() == b"{}"
+
+
+def test_an_interrupt_while_the_writing_thread_starts_leaves_it_whole(
+    at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = place_of(address_of(at, "runs/starting.json"))
+    assert isinstance(there, Remote)
+    opened, start = threading.Event(), threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        start(thread)
+        opened.wait(60)
+        raise KeyboardInterrupt
+
+    def slow_put(remote: Remote, data: bytes) -> None:
+        opened.set()
+        time.sleep(0.2)
+        put(remote, data)
+
+    put = Remote._put
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", interrupted)
+        patch.setattr(Remote, "_put", slow_put)
         with pytest.raises(KeyboardInterrupt):
             there.write_bytes(b"{}")
 
