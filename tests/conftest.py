@@ -18,6 +18,8 @@ import pytest
 from java_programs import OneJvm, built, java_on, ran
 from unpacking import unpacked
 
+from crashmq.harness.mutants.living import settle
+
 GOLDEN = Path(__file__).parent / "golden"
 
 # Hundreds of commands are started, and each would compile all of ours again.
@@ -85,6 +87,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return 1 if item.get_closest_marker("slow") else 2
 
     items.sort(key=rank)
+
+
+def pytest_collection_finish() -> None:
+    """Hide the thousands of tests from who searches all that lives for functions."""
+    settle()
 
 
 @pytest.fixture

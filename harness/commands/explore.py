@@ -39,7 +39,7 @@ from crashmq.harness.explore.campaign import (
     round_robin,
     run_jobs,
 )
-from crashmq.harness.explore.finding import Small, made_small
+from crashmq.harness.explore.finding import RUNS_MAX, Small, made_small
 from crashmq.harness.explore.limits import CLASSES_MAX, WHOLE, Limits
 from crashmq.harness.explore.summary import (
     certificate_lines,
@@ -55,6 +55,7 @@ from crashmq.reports.exploration_records import ClassRow, FindingRow, write_rows
 from crashmq.reports.files import check_output, write_json
 
 FINDINGS_TAKEN = 8
+RUNS_INTERRUPTED = 60  # of programs that are tried to shrink the first, after Ctrl-C
 ALL_PROFILES = "all"
 _OPS_MAX = 1000
 
@@ -256,14 +257,16 @@ def _case(path: Path, ops: int | None) -> CaseFile:
 def _smalls(result: Result, scenario: str, mutant: str) -> list[Small]:
     """The first few findings, shrunk; of those with one cause the smallest.
 
-    After an interrupt only the first one, since the user waits.
+    After an interrupt only the first one, and only a little, since the user waits.
     """
     found = sorted(result.found.values(), key=lambda one: len(one.program.ops))
     smalls: dict[str, Small] = {}
-    taken = 1 if INTERRUPTS.seen else FINDINGS_TAKEN
+    taken, runs = FINDINGS_TAKEN, RUNS_MAX
+    if INTERRUPTS.seen:
+        taken, runs = 1, RUNS_INTERRUPTED
     with planted(mutant):
         for one in found[:taken]:
-            small = made_small(one, scenario)
+            small = made_small(one, scenario, runs)
             before = smalls.get(small.cause)
             if before is None or len(small.program.ops) < len(before.program.ops):
                 smalls[small.cause] = small

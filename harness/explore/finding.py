@@ -30,7 +30,7 @@ from crashmq.models.ops import (
 )
 from crashmq.models.program import Program, Setup
 
-LOSSES_TRIED_MAX = 400
+RUNS_MAX = 400
 
 
 class ProgramDisagrees(AssertionError):
@@ -55,8 +55,13 @@ class Small:
     cause: str
 
 
-def made_small(found: Found, scenario: str, budget_runs: int = 250) -> Small:
+def made_small(found: Found, scenario: str, budget_runs: int = RUNS_MAX) -> Small:
     """The smallest program that violates the law; the caller plants the bug.
+
+    Args:
+        found: the violation, with its program.
+        scenario: decides how the program is judged at its end.
+        budget_runs: programs to try at most for fewer ops, and then for fewer losses.
 
     Raises:
         ProgramDisagrees: the program does not break the law that the state did.
@@ -70,7 +75,7 @@ def made_small(found: Found, scenario: str, budget_runs: int = 250) -> Small:
     program = found.program
     if not found.is_unknown:
         small = shrink(program, scenario, found.law, budget_runs=budget_runs)
-        program = fewest_lost(small.program, scenario, found.law)
+        program = fewest_lost(small.program, scenario, found.law, budget_runs)
         result = run_program(program, scenario)
     return Small(
         found,
@@ -82,10 +87,12 @@ def made_small(found: Found, scenario: str, budget_runs: int = 250) -> Small:
     )
 
 
-def fewest_lost(program: Program, scenario: str, law: str) -> Program:
+def fewest_lost(
+    program: Program, scenario: str, law: str, budget_runs: int = RUNS_MAX
+) -> Program:
     """The program whose power losses lose the fewest pieces and still break the law."""
     tried: set[tuple[int, str, int]] = set()
-    while len(tried) < LOSSES_TRIED_MAX:
+    while len(tried) < budget_runs:
         untried = [
             (at, loss, unit)
             for at, loss in _losses(program, scenario).items()

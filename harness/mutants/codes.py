@@ -11,10 +11,11 @@ import ast
 import gc
 from collections.abc import Iterator
 from functools import lru_cache
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType
 from typing import Any, TypeAlias
 
 from crashmq.harness.mutants.edits import MutantApplied, MutantStale, MutantUnsupported
+from crashmq.harness.mutants.living import functions_of
 from crashmq.harness.mutants.swaps import (
     MARK,
     ChangedFunction,
@@ -58,18 +59,6 @@ def plan_codes(planner: Planner, old_text: str, new: ast.Module) -> None:
         for function in _made_from(changed, living, where):
             if code := codes.get(keys[_place(function)]):
                 _swap(planner, changed, function, code)
-
-
-def functions_of(module: ModuleType) -> list[FunctionType]:
-    """Every live function object that was compiled from the module's text."""
-    names = vars(module)
-    return [
-        each
-        for each in gc.get_referrers(names)
-        if type(each) is FunctionType
-        and each.__globals__ is names
-        and each.__code__.co_filename != "<string>"  # what dataclasses generate
-    ]
 
 
 def new_defaults(

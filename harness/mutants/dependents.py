@@ -14,8 +14,9 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from crashmq.harness.mutants.codes import functions_of, new_defaults
+from crashmq.harness.mutants.codes import new_defaults
 from crashmq.harness.mutants.edits import definitions
+from crashmq.harness.mutants.living import functions_of
 from crashmq.harness.mutants.module_names import room_of
 from crashmq.harness.mutants.swaps import ChangedFunction, Planner, Swaps
 

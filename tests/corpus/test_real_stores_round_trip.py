@@ -43,7 +43,9 @@ def test_engine_rocketmq_engine(name: str, brokers: Brokers, tmp_path: Path) -> 
     work = Work(real.version, real.home, real.settings, brokers)
     with work.life():
         work.mixed(2_000, PUT)
-    told = Server(real.version, brokers).serve_all(real.root, real.settings)
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    told = Server(real.version, brokers).served(real.root, real.settings, copy)
 
     assert (told["outcome"], told["why"]) == ("served", None)
     before = places_of(real.manifest)

@@ -115,7 +115,7 @@ def test_several_names_and_policies_can_be_asked_for_at_once() -> None:
         "--policy",
         "all",
         "--budget",
-        2,
+        0.5,
         "--workers",
         1,
     )
