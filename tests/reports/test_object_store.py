@@ -115,6 +115,15 @@ def test_a_store_that_refuses_or_is_not_there_is_one_sentence(at: str) -> None:
     assert (result.exit_code, result.stdout) == (4, "")
 
 
+@pytest.fixture
+def heeded() -> Iterator[None]:
+    """Who runs the suite in the background may have interrupts ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeded")
 def test_an_interrupt_while_an_object_is_opened_leaves_it_whole(
     at: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
