@@ -210,9 +210,11 @@ def listed(place: Place, pattern: str = "*") -> list[Place]:
         BadRequest: it cannot be looked at.
     """
     with looking_at(place):
-        if isinstance(place, Path):
+        if isinstance(place, Remote):
             return sorted(place.glob(pattern))
-        return sorted(place.glob(pattern))
+        # Path.glob() takes a directory that cannot be read for an empty one.
+        below = place.iterdir() if place.is_dir() else ()
+        return sorted(one for one in below if fnmatch.fnmatchcase(one.name, pattern))
 
 
 def is_there(place: Place) -> bool:

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import errno
+import os
 import pickle
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from click.testing import CliRunner
@@ -46,6 +49,19 @@ def test_what_lies_in_a_place_is_told_by_name(tmp_path: Path) -> None:
 
     assert [place.name for place in found] == ["a.json", "b.json"]
     assert listed(tmp_path / "nowhere") == []
+
+
+def test_a_directory_that_cannot_be_read_is_not_an_empty_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: object) -> NoReturn:  # as another user is; root is let in anywhere
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    for name in ("scandir", "listdir"):
+        monkeypatch.setattr(os, name, refused)
+
+    with pytest.raises(BadRequest, match="cannot be looked at: Permission denied"):
+        listed(tmp_path)
 
 
 @pytest.mark.parametrize("command", ["report", "nights", "compact"])
