@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -28,6 +29,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 GoldenStore: TypeAlias = Callable[[str], tuple[Path, list[dict[str, Any]]]]
 GoldenWriter: TypeAlias = Callable[..., "subprocess.CompletedProcess[str]"]
 
+
+_SETTLED_EVERY = 50  # tests
+_ended = count(1)
 
 _IN_MEMORY = Path("/dev/shm")
 _ROOM_IN_MEMORY = 8 << 30
@@ -92,6 +96,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     """Hide the thousands of tests from who searches all that lives for functions."""
     settle()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """Hide what tests have left in caches, too."""
+    if next(_ended) % _SETTLED_EVERY == 0:
+        settle()
 
 
 @pytest.fixture

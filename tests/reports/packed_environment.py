@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import venv
 from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import cache_from_source
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -24,11 +25,7 @@ def environment_at(place: Path) -> None:
     """Make a virtual environment of crashmq and what it needs beside Spark."""
     venv.create(place, symlinks=True)
     (packages,) = place.glob("lib/python*/site-packages")
-    shutil.copytree(
-        Path(crashmq.__file__).parent,
-        packages / "crashmq",
-        ignore=shutil.ignore_patterns("__pycache__"),
-    )
+    shutil.copytree(Path(crashmq.__file__).parent, packages / "crashmq")
     for name in sorted(_needed("crashmq", frozenset({"spark"}))):
         _link_package(name, packages)
 
@@ -69,15 +66,24 @@ def _is_installed(name: str) -> bool:
 
 
 def _link_package(name: str, packages: Path) -> None:
-    """Give the environment a package's files, without copying them if possible."""
+    """Give the environment a package's files, and what Python compiled of them."""
     for file in distribution(name).files or []:
         source, target = Path(str(file.locate())), packages / file
-        if ".." in file.parts or "__pycache__" in file.parts or not source.is_file():
+        if ".." in file.parts or not source.is_file():
             continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if target.exists():
-            continue
-        try:
-            os.link(source, target)
-        except OSError:
-            shutil.copy2(source, target)
+        _link(source, target)
+        if source.suffix == ".py":
+            compiled = Path(cache_from_source(source))
+            if compiled.is_file():
+                _link(compiled, Path(cache_from_source(target)))
+
+
+def _link(source: Path, target: Path) -> None:
+    """Give the environment a file, without copying it if possible."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.exists():
+        return
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)

@@ -103,6 +103,7 @@ def test_under_spark_submit_a_packed_environment_is_all_that_executors_need(
 
     settings = ["--master", master, "--archives", f"{archive}#night"]
     settings += ["--conf", "spark.executor.memory=512m"]
+    settings += ["--conf", "spark.cores.max=1"]  # to unpack it once is enough
     done = ran(
         [str(packages / submit), *settings, str(cli), *SOAK, "--out", str(out)],
         {
