@@ -5,6 +5,7 @@ And RocketMQ itself, where there is a JVM.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -103,6 +104,11 @@ def pytest_runtest_teardown() -> None:
     """Hide what tests have left in caches, too."""
     if next(_ended) % _SETTLED_EVERY == 0:
         settle()
+
+
+def pytest_unconfigure() -> None:
+    """Let Python end as usual: some libraries complain of what was not freed then."""
+    gc.unfreeze()
 
 
 @pytest.fixture
