@@ -116,6 +116,18 @@ def test_a_law_that_no_finding_names_is_as_red_as_the_findings(tmp_path: Path) -
     assert known["power_loss: CQ-1"].startswith("skipped, broke a law in episodes")
 
 
+def test_a_law_whose_every_breach_has_no_verdict_is_not_told_as_broken(
+    tmp_path: Path,
+) -> None:
+    laws = [LawChecks("CL-1", "power_loss", 70, 3, 3)]
+    unknown = finding(outcome="unknown")
+
+    told = outcomes(written(clean(laws=laws, findings=[unknown]), tmp_path))
+
+    assert [name for name, what in told.items() if "error" not in what] == []
+    assert "power_loss: CL-1" not in told
+
+
 def test_whether_a_planted_bug_was_found_is_a_test(tmp_path: Path) -> None:
     found = planted("R28", findings=[finding()])
     short = planted("R28", elapsed_s=None)
