@@ -274,6 +274,9 @@ def _is_configured(at: PullAnswered | PullKept | ConsumerAnswered) -> bool:
     return not (is_changed or step.starts or step.crash is not None)
 
 
+OPEN = (Fact.TOPICS_ARE_OURS,)
+
+
 def _ask_of_group(at: PullAnswered | PullKept, code: BrokerCode | None) -> Breaches:
     possible = at.known.progress.groups.possible(at.pull.group)
     where = name_of_pull(at.pull)
@@ -282,17 +285,17 @@ def _ask_of_group(at: PullAnswered | PullKept, code: BrokerCode | None) -> Breac
     return judge(where, code, possible, broadcasts=False, is_barred=is_barred)
 
 
-@asked(refused_for_permission, on=PullAnswered, where=_is_configured)
+@asked(refused_for_permission, on=PullAnswered, needs=OPEN, where=_is_configured)
 def _ask_lp_10(at: PullAnswered) -> Breaches:
     return _ask_of_group(at, at.answer.code)
 
 
-@asked(refused_for_permission, on=PullKept, where=_is_configured)
+@asked(refused_for_permission, on=PullKept, needs=OPEN, where=_is_configured)
 def _ask_lp_10_held(at: PullKept) -> Breaches:
     return _ask_of_group(at, None)
 
 
-@asked(refused_for_permission, on=ConsumerAnswered, where=_is_configured)
+@asked(refused_for_permission, on=ConsumerAnswered, needs=OPEN, where=_is_configured)
 def _ask_lp_10_of_consumers(at: ConsumerAnswered) -> Breaches:
     client, group, topic, queue_id = at.queue
     possible = at.known.progress.groups.possible(group)

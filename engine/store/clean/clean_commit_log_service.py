@@ -23,6 +23,7 @@ from crashmq.engine.store.commit_log import CommitLog
 from crashmq.engine.store.config import StoreConfig
 from crashmq.engine.store.flush import CheckpointService
 from crashmq.engine.store.logfile.mapped_file import MappedFile
+from crashmq.engine.store.queue.consume_queue import ConsumeQueue
 from crashmq.engine.store.queue.consume_queue_store import ConsumeQueueStore
 from crashmq.engine.store.reput_message_service import ReputMessageService
 
@@ -141,24 +142,33 @@ class CleanCommitLogService:
             FORCED.hit()
         self._commit_log.begin_deletion(end)
         self._checkpoint.run_once()
-        try:
-            return self._delete_until(end)
-        finally:
-            # If the disk failed, fewer files went than the queues count as gone.
-            self._consume_queues.correct_min_offset(self._commit_log.min_offset)
+        return self._delete_until(end)
 
     def _delete_until(self, end: int) -> int:
+        before: list[tuple[ConsumeQueue, int]] = []
+        log_begins = 0
+
         def may_go(file: MappedFile) -> bool:
+            nonlocal before, log_begins
             if file.end_offset > end:
                 return False
             # Before the file goes, so that no reader is sent to what is not there.
+            before, log_begins = self._consume_queues.min_offsets(), file.end_offset
             self._consume_queues.correct_min_offset(file.end_offset)
             return True
 
         DELETED.hit()
-        return self._commit_log.mapped_files.delete_first_files(
-            may_go, at_most=self._config.delete_file_batch_max, pause=self._pause
-        )
+        try:
+            return self._commit_log.mapped_files.delete_first_files(
+                may_go,
+                at_most=self._config.delete_file_batch_max,
+                pause=self._pause,
+            )
+        finally:
+            if self._commit_log.min_offset < log_begins:
+                # It is still there, and the queues may be as unreadable as its name.
+                for queue, min_offset in before:
+                    queue.min_offset = min_offset
 
     def _pause(self) -> None:
         self._runtime.sleep_ms(self._config.delete_commit_log_files_interval)

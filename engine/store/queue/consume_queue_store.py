@@ -406,6 +406,10 @@ class ConsumeQueueStore:
         for queue in list(self._queues.values()):
             queue.correct_min_offset(log_min_offset)
 
+    def min_offsets(self) -> list[tuple[ConsumeQueue, int]]:
+        """Each queue with its min_offset."""
+        return [(queue, queue.min_offset) for queue in self._queues.values()]
+
     def delete_expired(self, log_min_offset: int, pause: Callable[[], None]) -> int:
         """Delete queue files with only expired units; returns how many.
 
