@@ -274,37 +274,42 @@ def _is_configured(at: PullAnswered | PullKept | ConsumerAnswered) -> bool:
     return not (is_changed or step.starts or step.crash is not None)
 
 
-OPEN = (Fact.TOPICS_ARE_OURS,)
-
-
 def _ask_of_group(at: PullAnswered | PullKept, code: BrokerCode | None) -> Breaches:
-    possible = at.known.progress.groups.possible(at.pull.group)
-    where = name_of_pull(at.pull)
-    setup, judge = at.known.setup, refused_for_permission.judge
-    is_barred = not setup.lets_read or (at.pull.is_lite and not setup.takes_lite_pulls)
-    return judge(where, code, possible, broadcasts=False, is_barred=is_barred)
+    progress, setup = at.known.progress, at.known.setup
+    return refused_for_permission.judge(
+        name_of_pull(at.pull),
+        code,
+        progress.groups.possible(at.pull.group),
+        broadcasts=False,
+        is_barred=not setup.lets_read
+        or (at.pull.is_lite and not setup.takes_lite_pulls),
+        is_open=not progress.topics.is_doubtful,
+    )
 
 
-@asked(refused_for_permission, on=PullAnswered, needs=OPEN, where=_is_configured)
+@asked(refused_for_permission, on=PullAnswered, where=_is_configured)
 def _ask_lp_10(at: PullAnswered) -> Breaches:
     return _ask_of_group(at, at.answer.code)
 
 
-@asked(refused_for_permission, on=PullKept, needs=OPEN, where=_is_configured)
+@asked(refused_for_permission, on=PullKept, where=_is_configured)
 def _ask_lp_10_held(at: PullKept) -> Breaches:
     return _ask_of_group(at, None)
 
 
-@asked(refused_for_permission, on=ConsumerAnswered, needs=OPEN, where=_is_configured)
+@asked(refused_for_permission, on=ConsumerAnswered, where=_is_configured)
 def _ask_lp_10_of_consumers(at: ConsumerAnswered) -> Breaches:
     client, group, topic, queue_id = at.queue
-    possible = at.known.progress.groups.possible(group)
-    where = f"pull of {client} in {group} on {topic}/{queue_id}"
-    judge, setup = refused_for_permission.judge, at.known.setup
-    # Of a pull that carries its subscription a broker does not ask who sends it.
-    broadcasts = False if setup.posts_subscription else at.broadcasts
-    is_barred = not setup.lets_read
-    return judge(where, at.code, possible, broadcasts=broadcasts, is_barred=is_barred)
+    progress, setup = at.known.progress, at.known.setup
+    return refused_for_permission.judge(
+        f"pull of {client} in {group} on {topic}/{queue_id}",
+        at.code,
+        progress.groups.possible(group),
+        # Of a pull that carries its subscription a broker does not ask who sends it.
+        broadcasts=False if setup.posts_subscription else at.broadcasts,
+        is_barred=not setup.lets_read,
+        is_open=not progress.topics.is_doubtful,
+    )
 
 
 def _was_read(at: PullAnswered) -> bool:

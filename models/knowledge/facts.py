@@ -12,7 +12,7 @@ from enum import Enum
 from functools import partial
 from typing import Final
 
-from crashmq.models.files.config_files import BACKUP, ENDS_PATH, TOPICS_PATH
+from crashmq.models.files.config_files import BACKUP, ENDS_PATH
 from crashmq.models.files.record import RETRY_PREFIX
 from crashmq.models.history import LocksAnswered, LocksReturned, PutAsked
 from crashmq.models.knowledge.knowledge import DISPATCHED, LOG, QUEUES, End
@@ -66,7 +66,6 @@ class Fact(Enum):
     UNTOUCHED = "no file of the store was changed from outside since its last start"
     VALUES_ARE_OURS = "nobody has edited a config file, so its values are the broker's"
     ENDS_ARE_OURS = "nobody has edited the broker's table of where its queues ended"
-    TOPICS_ARE_OURS = "nobody has edited the broker's topics, so all may be read"
     UNDAMAGED_LOG = "the store does not serve around damage; other laws are for that"
     FILES_ARE_OURS = "a start of ours has taken over what another program left"
     ABORT_IS_OURS = "the abort file was not removed from outside: starts can trust it"
@@ -243,8 +242,8 @@ def _values_are_ours(at: Moment) -> bool:
     return not at.known.tampering.reworded
 
 
-def _table_is_ours(path: str, at: Moment) -> bool:
-    return at.known.tampering.reworded.isdisjoint({path, path + BACKUP})
+def _ends_are_ours(at: Moment) -> bool:
+    return at.known.tampering.reworded.isdisjoint({ENDS_PATH, ENDS_PATH + BACKUP})
 
 
 def _undamaged_log(at: Moment) -> bool:
@@ -405,8 +404,7 @@ HOLDS: Final[Mapping[Fact, Callable[[Moment], bool]]] = {
     Fact.WRITTEN_STAYS: _written_stays,
     Fact.UNTOUCHED: _untouched,
     Fact.VALUES_ARE_OURS: _values_are_ours,
-    Fact.ENDS_ARE_OURS: partial(_table_is_ours, ENDS_PATH),
-    Fact.TOPICS_ARE_OURS: partial(_table_is_ours, TOPICS_PATH),
+    Fact.ENDS_ARE_OURS: _ends_are_ours,
     Fact.UNDAMAGED_LOG: _undamaged_log,
     Fact.FILES_ARE_OURS: _files_are_ours,
     Fact.ABORT_IS_OURS: _abort_is_ours,

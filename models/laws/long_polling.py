@@ -270,9 +270,9 @@ def refused_for_its_topic(
 
 @law(
     "LP-10",
-    "a pull is refused with NO_PERMISSION if and only if its broker must not be read, "
-    "or takes no lite pulls and it is one, or its group is configured not to consume, "
-    "or not to broadcast while its consumers broadcast",
+    "a pull is refused with NO_PERMISSION if and only if its broker or its topic must "
+    "not be read, or its broker takes no lite pulls and it is one, or its group is "
+    "configured not to consume, or not to broadcast while its consumers broadcast",
     catalogue="I16",
 )
 def refused_for_permission(
@@ -282,6 +282,7 @@ def refused_for_permission(
     *,
     broadcasts: bool | None,
     is_barred: bool,
+    is_open: bool,
 ) -> Iterator[Violation]:
     """Compares the answer to a pull with what an administrator has configured.
 
@@ -291,9 +292,11 @@ def refused_for_permission(
         possible: the configurations that its group may have; empty: unknown.
         broadcasts: whether the group's consumers broadcast; None: some do.
         is_barred: whether the broker is configured to refuse such pulls, whoever pulls.
+        is_open: whether the topic may be read, for certain; nothing that we ask of a
+            broker changes that, but somebody may edit its table, or the disk rot it.
 
     Source: PullMessageProcessor#processRequest, its checks of brokerPermission, of
-    litePullMessageEnable and of SubscriptionGroupConfig.
+    litePullMessageEnable, of SubscriptionGroupConfig and of TopicConfig.
     """
     if is_barred:
         if code is None or code in (*CODES_OF_READS, *_REFUSED_LATER):
@@ -303,7 +306,7 @@ def refused_for_permission(
     kinds = (True, False) if broadcasts is None else (broadcasts,)
     may = {one.lets_consume(broadcasts=kind) for one in possible for kind in kinds}
     if code == "NO_PERMISSION":
-        if may == {True}:
+        if may == {True} and is_open:
             yield Violation(where, code, "an answer: its group may consume")
     elif may == {False} and (code is None or code in CODES_OF_READS):
         seen = code or "it is held"

@@ -307,7 +307,25 @@ def test_only_a_group_that_must_not_consume_is_refused(
     is_right: bool,
 ) -> None:
     found = refused_for_permission.violations(
-        "a pull", code, possible, broadcasts=broadcasts, is_barred=False
+        "a pull", code, possible, broadcasts=broadcasts, is_barred=False, is_open=True
+    )
+
+    assert bool(found) is not is_right
+
+
+@pytest.mark.parametrize(
+    ("code", "possible", "is_right"),
+    [
+        ("NO_PERMISSION", {DEFAULT}, True),
+        ("SUCCESS", {DEFAULT}, True),
+        ("SUCCESS", {BARRED}, False),
+    ],
+)
+def test_a_topic_that_somebody_may_have_closed_may_be_refused(
+    code: str, possible: set[GroupConfig], is_right: bool
+) -> None:
+    found = refused_for_permission.violations(
+        "a pull", code, possible, broadcasts=False, is_barred=False, is_open=False
     )
 
     assert bool(found) is not is_right
@@ -330,7 +348,7 @@ def test_a_broker_that_must_not_be_read_refuses_every_pull(
     code: str | None, is_right: bool
 ) -> None:
     found = refused_for_permission.violations(
-        "a pull", code, {DEFAULT}, broadcasts=False, is_barred=True
+        "a pull", code, {DEFAULT}, broadcasts=False, is_barred=True, is_open=True
     )
 
     assert bool(found) is not is_right
