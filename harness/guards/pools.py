@@ -90,8 +90,9 @@ def worked_off(
             yield from (each.result() for each in waiting)
         except KeyboardInterrupt:
             stop.value = 1
-            left = [each for each in waiting if not each.cancel()]
-            done = wait(left, timeout=PATIENT_S).done
+            # Python 3.11 prints a traceback if a pool ends with cancelled tasks in it.
+            begun = [each for each in waiting if each.running() or each.done()]
+            done = wait(begun, timeout=PATIENT_S).done
             yield from (each.result() for each in done)
             for child in multiprocessing.active_children():
                 child.kill()  # it has found nothing yet: it is still being started
