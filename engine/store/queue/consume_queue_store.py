@@ -407,8 +407,12 @@ class ConsumeQueueStore:
             queue.correct_min_offset(log_min_offset)
 
     def min_offsets(self) -> list[tuple[ConsumeQueue, int]]:
-        """Each queue with its min_offset."""
-        return [(queue, queue.min_offset) for queue in self._queues.values()]
+        """Each queue that has units, with its min_offset.
+
+        Where an empty queue begins is for dispatch to say, which may be doing so.
+        """
+        queues = list(self._queues.values())
+        return [(queue, queue.min_offset) for queue in queues if not queue.is_empty]
 
     def delete_expired(self, log_min_offset: int, pause: Callable[[], None]) -> int:
         """Delete queue files with only expired units; returns how many.
