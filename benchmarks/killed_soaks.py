@@ -37,7 +37,7 @@ from object_store import SIGNED, address_of, object_store
 from standalone_cluster import standalone_cluster
 
 from crashmq.reports.aggregates import LocalAggregates
-from crashmq.reports.places import Place, place_of
+from crashmq.reports.places import Place, listed, place_of
 from crashmq.reports.run_dir import MANIFESTS_DIR
 
 SOAK = ("soak", "process_kill", "--subject", "misplaced:Misplaced", "--seed", "7")
@@ -53,7 +53,7 @@ IMPORTED_FROM = (
 
 
 def committed_in(out: Place) -> int:
-    return len(list((out / MANIFESTS_DIR).glob("[!.]*.parquet")))
+    return len(listed(out / MANIFESTS_DIR, "[!.]*.parquet"))
 
 
 def comes_to(out: Place) -> tuple[dict[str, Any], str, dict[str, Any]]:

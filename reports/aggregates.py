@@ -20,7 +20,7 @@ from crashmq.reports.arrow import arrow_schema, lists_since
 from crashmq.reports.errors import NotARun
 from crashmq.reports.figures import Finding
 from crashmq.reports.files import RUN_FORMAT, read_run_file
-from crashmq.reports.places import Place, source_of
+from crashmq.reports.places import Place, listed, source_of
 from crashmq.reports.records import EpisodeRecord, Shard, ShardRecord, signature_of
 from crashmq.reports.run_dir import EPISODES_DIR, MANIFESTS_DIR, committed, name_of
 from crashmq.reports.sums import PASSED, SUMS, added_up, manifest_of, rows_of, summed
@@ -128,7 +128,7 @@ def row_files(out: Place) -> list[Place]:
     directory = out / EPISODES_DIR
     if read_run_file(out)["format"] == RUN_FORMAT:
         return [directory / name_of(shard) for shard in committed(out)]
-    return sorted(directory.glob("[!.]*.parquet"))
+    return listed(directory, "[!.]*.parquet")
 
 
 def manifest_from_rows(run_id: str, path: Place) -> pa.Table:

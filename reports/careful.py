@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from crashmq.reports.errors import NotARun
 from crashmq.reports.files import write_json
-from crashmq.reports.places import Place
+from crashmq.reports.places import Place, listed
 from crashmq.reports.records import EpisodeRecord, Shard
 from crashmq.reports.run_dir import name_of
 from crashmq.reports.task import Task
@@ -84,5 +84,5 @@ def notes_of(out: Place, shard: Shard) -> Place:
 
 def deaths_noted(out: Place, session: str) -> int:
     """How many deaths of processes the notes of a run record."""
-    notes = (out / IN_FLIGHT_DIR).glob("*.json")
+    notes = listed(out / IN_FLIGHT_DIR, "*.json")
     return sum(sum(deaths_in(path, session).values()) for path in notes)

@@ -105,10 +105,6 @@ class Remote:
             found = self.filesystem.get_file_info(below)
         yield from (self / info.base_name for info in found)
 
-    def glob(self, pattern: str) -> Iterator[Remote]:
-        """The places directly below it whose names match the pattern."""
-        return (one for one in self.iterdir() if fnmatch.fnmatchcase(one.name, pattern))
-
     def read_bytes(self) -> bytes:
         """The whole content of an object."""
         with _asked(self), self.filesystem.open_input_file(self.path) as file:
@@ -210,11 +206,13 @@ def listed(place: Place, pattern: str = "*") -> list[Place]:
         BadRequest: it cannot be looked at.
     """
     with looking_at(place):
-        if isinstance(place, Remote):
-            return sorted(place.glob(pattern))
+        if isinstance(place, Path) and not place.is_dir():
+            return []
         # Path.glob() takes a directory that cannot be read for an empty one.
-        below = place.iterdir() if place.is_dir() else ()
-        return sorted(one for one in below if fnmatch.fnmatchcase(one.name, pattern))
+        below = [
+            one for one in place.iterdir() if fnmatch.fnmatchcase(one.name, pattern)
+        ]
+        return sorted(below, key=lambda one: one.name)
 
 
 def is_there(place: Place) -> bool:

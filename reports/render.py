@@ -27,7 +27,7 @@ from crashmq.reports.embedded import as_html, as_markdown, read_cases
 from crashmq.reports.figures import Figures, Finding
 from crashmq.reports.files import read_declared, read_run_file, write_json, write_text
 from crashmq.reports.page import page_of
-from crashmq.reports.places import Place
+from crashmq.reports.places import Place, listed
 from crashmq.reports.records import LawChecks, OpCount, ProbeHits
 from crashmq.reports.run_dir import elapsed_of, read_sessions
 from crashmq.reports.summary import Summary, summarise
@@ -73,7 +73,7 @@ def render(
 def cases_in(out: Place, found: list[Finding]) -> dict[str, Place]:
     """The case files of ``out/cases`` that are named after a signature."""
     names = {failure.signature: f"{failure.signature}.case.json" for failure in found}
-    there = {path.name: path for path in (out / "cases").glob("*.case.json")}
+    there = {path.name: path for path in listed(out / "cases", "*.case.json")}
     return {key: there[name] for key, name in names.items() if name in there}
 
 
